@@ -14,10 +14,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds bite_time{5};
 constexpr std::int64_t largest_bite = 2'048;
 
-/// Between two questions whether the handler has ended its bite. Doubles while it has not: it may be paused for days.
-constexpr milliseconds shortest_pause{1};
-constexpr milliseconds longest_pause{128};
-
 }  // namespace
 
 void Feeder::feed() {
@@ -33,11 +29,10 @@ void Feeder::feed() {
     const inbox::Fed fed = inbox::feed_backfill(connection_, handlers, bites);
     if (fed.state == State::none) return;
     if (fed.state == State::waits) {
-      turn_.rest(std::clamp(fed.wait, pause_, longest_pause));
-      pause_ = std::min(2 * pause_, longest_pause);
+      turn_.rest(std::clamp(fed.wait, pause_.next(), longest_pause));
       continue;
     }
-    pause_ = shortest_pause;
+    pause_.reset();
     if (fed.state == State::ended) log_.info("maintenance.backfill_ended", {{"handler_id", *fed.handler_id}});
     if (fed.events > 0) handlers_.notify(*fed.handler_id);
     // Passing events over could take all of the server's time.

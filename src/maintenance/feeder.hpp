@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/backoff.hpp"
 #include "base/log.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/registrations.hpp"
@@ -45,7 +46,9 @@ class Feeder final {
   const FedHandlers handlers_;
   base::Logger& log_;
   std::optional<std::map<std::int32_t, std::int64_t>> fed_at_;  ///< by handler; nullopt: not read yet
-  std::chrono::milliseconds pause_{0};  ///< before the next question whether a handler is ready
+  /// Between two questions whether a handler has ended its bite: it may be paused for days.
+  static constexpr std::chrono::milliseconds longest_pause{128};
+  base::Backoff pause_{std::chrono::milliseconds{1}, longest_pause};
 };
 
 }  // namespace inboxd::maintenance

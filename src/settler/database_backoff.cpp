@@ -1,23 +1,15 @@
 #include "settler/database_backoff.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace inboxd::settler {
-namespace {
-
-/// More doublings would exceed the longest wait.
-constexpr int most_doublings = 16;
-
-}  // namespace
 
 DatabaseBackoff::DatabaseBackoff(Part part, base::Logger& log, Limits limits, std::string about)
-    : part_{part}, about_{std::move(about)}, log_{log}, limits_{limits} {}
+    : part_{part}, about_{std::move(about)}, log_{log}, limits_{limits}, waits_{limits.first, limits.last} {}
 
 std::chrono::milliseconds DatabaseBackoff::failed(const inbox::DatabaseFailure& failure,
                                                   std::chrono::steady_clock::time_point now) {
-  const auto grown = limits_.first * (1 << std::min(failures_, most_doublings));
-  auto wait = std::min<std::chrono::milliseconds>(grown, limits_.last);
+  auto wait = waits_.next();
   if (failure.fault == inbox::Fault::stop || failure.fault == inbox::Fault::poison) wait = limits_.last;
   if (failures_ == 0 || failure.fault != last_fault_ || now >= log_again_) {
     log_failure(failure, wait);
@@ -34,6 +26,7 @@ void DatabaseBackoff::worked() {
               {{"about", about_}, {"failures", failures_}});
   }
   failures_ = 0;
+  waits_.reset();
 }
 
 void DatabaseBackoff::log_failure(const inbox::DatabaseFailure& failure, std::chrono::milliseconds wait) {

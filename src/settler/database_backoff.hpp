@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "base/backoff.hpp"
 #include "base/log.hpp"
 #include "inbox/database_error.hpp"
 
@@ -36,6 +37,7 @@ class DatabaseBackoff final {
   std::string about_;
   base::Logger& log_;
   Limits limits_;
+  base::Backoff waits_;
   int failures_ = 0;
   inbox::Fault last_fault_ = inbox::Fault::retry;
   std::chrono::steady_clock::time_point log_again_{};

@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/backoff.hpp"
 #include "base/exchange.hpp"
 #include "base/mutex.hpp"
 #include "base/text.hpp"
@@ -163,7 +164,7 @@ bool Tracer::wait(std::chrono::milliseconds time) {
 }
 
 void Tracer::send_until_taken(const std::vector<Span>& load) {
-  auto pause = pace_.first_wait;
+  base::Backoff backoff{pace_.first_wait, pace_.longest_wait};
   while (true) {
     const Sent sent = send(load);
     if (sent.how != How::later) {
@@ -171,8 +172,7 @@ void Tracer::send_until_taken(const std::vector<Span>& load) {
       counts_.refused += sent.refused;
       return;
     }
-    if (!wait(pause)) break;
-    pause = std::min(pause * 2, pace_.longest_wait);
+    if (!wait(backoff.next())) break;
   }
   // Stopping, and the collector takes nothing: the rest is dropped.
   const base::Lock lock{mutex_};
