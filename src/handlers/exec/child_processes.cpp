@@ -30,7 +30,7 @@ int ChildProcesses::take_status(pid_t program) {
   siginfo_t ended{};
   while (waitid(P_PID, static_cast<id_t>(program), &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
-  const std::lock_guard lock{mutex_};
+  const inboxd::base::Lock lock{mutex_};
   int status = 0;
   waitpid(program, &status, WNOHANG);
   programs_.erase(program);
@@ -38,7 +38,7 @@ int ChildProcesses::take_status(pid_t program) {
 }
 
 std::vector<pid_t> ChildProcesses::reap_orphans() {
-  const std::lock_guard lock{mutex_};
+  const inboxd::base::Lock lock{mutex_};
   std::vector<pid_t> living;
   for (const pid_t child : children_of_first_thread()) {
     if (programs_.contains(child)) continue;

@@ -1,9 +1,10 @@
 #pragma once
 #include <sys/types.h>
 
-#include <mutex>
 #include <set>
 #include <vector>
+
+#include "../../base/mutex.hpp"
 
 namespace exec_handler {
 
@@ -16,7 +17,7 @@ class ChildProcesses final {
   /// `start` starts a program and returns its id, 0 or less if it cannot. Orphans are not reaped meanwhile.
   template <class Start>
   pid_t start(Start start) {
-    const std::lock_guard lock{mutex_};
+    const inboxd::base::Lock lock{mutex_};
     const pid_t program = start();
     if (program > 0) programs_.insert(program);
     return program;
@@ -30,8 +31,8 @@ class ChildProcesses final {
  private:
   ChildProcesses() = default;
 
-  std::mutex mutex_;  // guards the following, and the numbers of ended children against reuse
-  std::set<pid_t> programs_;
+  inboxd::base::Mutex mutex_;  // also guards the numbers of ended children against reuse
+  std::set<pid_t> programs_ GUARDED_BY(mutex_);
 };
 
 }  // namespace exec_handler

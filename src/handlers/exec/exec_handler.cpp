@@ -1,11 +1,11 @@
 // The handler `exec` gives events to a program, in any language. Settings: settings.hpp.
 #include <inboxd/handler.hpp>
 
+#include "../shared/away_notice.hpp"
 #include "once.hpp"
 #include "program.hpp"
 #include "reaper.hpp"
 #include "settings.hpp"
-#include "start_log.hpp"
 #include "stream.hpp"
 
 namespace exec_handler {
@@ -14,8 +14,8 @@ namespace {
 struct Exec final : inboxd::Handler {
   explicit Exec(const inboxd::Settings& settings)
       : program{program_of(handlers::known(settings, table))},
-        starts{settings.log()},
-        stream{program, settings.log(), starts} {}
+        log{settings.log()},
+        stream{program, settings.log(), no_start} {}
 
   void handle_batch(inboxd::Call& call, const inboxd::Events& events) override {
     if (program.mode == Mode::stream) return stream.handle(call, events);
@@ -23,13 +23,13 @@ struct Exec final : inboxd::Handler {
       if (call.is_cancelled()) return;
       try {
         const auto outcome = run_once(program, call, event);
-        starts.succeeded();
+        if (no_start.ends()) log.info("the program can be started again");
         if (outcome) call.settle(event, *outcome);
         if (outcome && outcome->kind != INBOXD_DONE) {  // later events of its key must not run before it
           return call.settle_rest(inboxd::away(std::chrono::milliseconds{0}, "an earlier event has failed"));
         }
       } catch (const std::exception& thrown) {
-        starts.failed(thrown.what());
+        if (no_start.begins()) log.error(std::string{thrown.what()} + "; its events wait uncharged");
         return call.settle_rest(inboxd::away(std::chrono::seconds{10}, thrown.what(), "exec.start"));
       }
     }
@@ -37,7 +37,8 @@ struct Exec final : inboxd::Handler {
 
   const Program program;
   const Reaper reaper;
-  StartLog starts;
+  const inboxd::Log log;
+  handlers::AwayNotice no_start;
   Stream stream;
 };
 

@@ -15,7 +15,7 @@ Reaper::Reaper() : thread_{[this] { run(); }} {}
 
 Reaper::~Reaper() {
   {
-    const std::lock_guard lock{mutex_};
+    const inboxd::base::Lock lock{mutex_};
     shall_end_ = true;
   }
   changed_.notify_one();
@@ -23,8 +23,8 @@ Reaper::~Reaper() {
 }
 
 void Reaper::run() {
-  std::unique_lock lock{mutex_};
-  while (!changed_.wait_for(lock, reap_interval, [this] { return shall_end_; })) {
+  inboxd::base::Lock lock{mutex_};
+  while (!changed_.wait_for(lock, reap_interval, [this]() REQUIRES(mutex_) { return shall_end_; })) {
     ChildProcesses::all().reap_orphans();
   }
 }

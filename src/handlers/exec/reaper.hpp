@@ -1,7 +1,7 @@
 #pragma once
-#include <condition_variable>
-#include <mutex>
 #include <thread>
+
+#include "../../base/mutex.hpp"
 
 namespace exec_handler {
 
@@ -17,9 +17,9 @@ class Reaper final {
  private:
   void run();
 
-  std::mutex mutex_;  // guards the following
-  std::condition_variable changed_;
-  bool shall_end_ = false;
+  inboxd::base::Mutex mutex_;
+  inboxd::base::Condition changed_;
+  bool shall_end_ GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };

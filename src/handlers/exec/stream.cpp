@@ -76,7 +76,7 @@ void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
     try {
       session = begin();
     } catch (const std::exception& thrown) {
-      starts_.failed(thrown.what());
+      if (no_start_.begins()) log_.error(std::string{thrown.what()} + "; its events wait uncharged");
       return call.settle_rest(inboxd::away(longest_wait, thrown.what(), "exec.start"));
     }
     const std::size_t before = open.size();
@@ -99,13 +99,13 @@ void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
 std::unique_ptr<Stream::Session> Stream::begin() {
   if (auto idle = take_idle()) return idle;
   auto out = std::make_unique<Session>(program_);
-  starts_.succeeded();
+  if (no_start_.ends()) log_.info("the program can be started again");
   return out;
 }
 
 /// Not positive: a child may be started now.
 inboxd::Milliseconds Stream::wait_before_start() {
-  const std::lock_guard lock{mutex_};
+  const inboxd::base::Lock lock{mutex_};
   return std::chrono::ceil<milliseconds>(next_start_ - Clock::now());
 }
 
@@ -114,7 +114,7 @@ std::unique_ptr<Stream::Session> Stream::take_idle() {
   for (;;) {
     std::unique_ptr<Session> session;
     {
-      const std::lock_guard lock{mutex_};
+      const inboxd::base::Lock lock{mutex_};
       if (idle_.empty()) return nullptr;
       session = std::move(idle_.back());
       idle_.pop_back();
@@ -128,14 +128,14 @@ std::unique_ptr<Stream::Session> Stream::take_idle() {
 }
 
 void Stream::put_back(std::unique_ptr<Session> session) {
-  const std::lock_guard lock{mutex_};
+  const inboxd::base::Lock lock{mutex_};
   failures_ = 0;
   next_start_ = {};
   idle_.push_back(std::move(session));
 }
 
 void Stream::note_failure() {
-  const std::lock_guard lock{mutex_};
+  const inboxd::base::Lock lock{mutex_};
   next_start_ = Clock::now() + wait_after(++failures_);
 }
 

@@ -2,15 +2,15 @@
 #include <chrono>
 #include <inboxd/handler.hpp>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "../../base/mutex.hpp"
+#include "../shared/away_notice.hpp"
 #include "child.hpp"
 #include "program.hpp"
-#include "start_log.hpp"
 
 namespace exec_handler {
 
@@ -18,8 +18,8 @@ namespace exec_handler {
 /// between calls children wait in a pool. Any thread.
 class Stream final {
  public:
-  Stream(Program program, inboxd::Log log, StartLog& starts)
-      : program_{std::move(program)}, log_{log}, starts_{starts} {}
+  Stream(Program program, inboxd::Log log, handlers::AwayNotice& no_start)
+      : program_{std::move(program)}, log_{log}, no_start_{no_start} {}
 
   /// The events of a call are written at once; answers may come in any order. If the child ends or writes something
   /// else, the first event without an answer is charged, and a new child gets the others. An end with status 0 is not
@@ -55,12 +55,12 @@ class Stream final {
 
   const Program program_;
   const inboxd::Log log_;
-  StartLog& starts_;
+  handlers::AwayNotice& no_start_;  ///< of all programs
 
-  std::mutex mutex_;  // guards the following
-  std::vector<std::unique_ptr<Session>> idle_;
-  int failures_ = 0;  ///< since the last complete call
-  Clock::time_point next_start_{};
+  inboxd::base::Mutex mutex_;
+  std::vector<std::unique_ptr<Session>> idle_ GUARDED_BY(mutex_);
+  int failures_ GUARDED_BY(mutex_) = 0;  ///< since the last complete call
+  Clock::time_point next_start_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace exec_handler

@@ -13,7 +13,6 @@ namespace {
 
 /// Between two looks at the calls: whether the daemon stops.
 constexpr std::chrono::milliseconds look_every{50};
-constexpr std::chrono::seconds away_log_every{10};
 constexpr std::chrono::minutes doubt_log_interval{1};
 constexpr std::size_t most_spare = 256;
 /// Idle connections get at most this part of the process's descriptors; the daemon's own sessions need the rest.
@@ -35,21 +34,13 @@ Sender::Sender(const Target& target, inboxd::Log log)
 }
 
 Sender::~Sender() {
-  {
-    const std::lock_guard lock{mutex_};
-    stops_ = true;
-  }
-  curl_multi_wakeup(multi_.get());
+  new_calls_.stop([&] { curl_multi_wakeup(multi_.get()); });
   thread_.join();
   if (health_request_) curl_multi_remove_handle(multi_.get(), health_request_->handle());
 }
 
 void Sender::send(std::unique_ptr<inboxd::OpenCall> call) {
-  {
-    const std::lock_guard lock{mutex_};
-    new_calls_.push_back(std::move(call));
-  }
-  if (waits_.exchange(false)) curl_multi_wakeup(multi_.get());
+  new_calls_.add(std::move(call), [&] { curl_multi_wakeup(multi_.get()); });
 }
 
 void Sender::run() {
@@ -63,19 +54,15 @@ void Sender::run() {
       end_cancelled();
     }
     look_after_health();
-    wait();
+    curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(look_every.count()), nullptr);
   }
 }
 
 /// New calls; false: the handler ends.
 bool Sender::take_on() {
-  std::vector<std::unique_ptr<inboxd::OpenCall>> calls;
-  {
-    const std::lock_guard lock{mutex_};
-    if (stops_ && new_calls_.empty()) return false;
-    calls.swap(new_calls_);
-  }
-  for (auto& call : calls) begin(std::move(call));
+  auto calls = new_calls_.take();
+  if (!calls) return false;
+  for (auto& call : *calls) begin(std::move(call));
   return true;
 }
 
@@ -147,16 +134,10 @@ void Sender::end_finished() {
 
 /// Says once that the service is away, and that it is back.
 void Sender::note(const inboxd::Outcome& outcome) {
-  const bool is_away = outcome.kind == INBOXD_AWAY;
-  if (is_away == is_away_) return;
-  const auto now = Clock::now();
-  if (is_away && now < next_away_log_) return;  // it comes and goes
-  is_away_ = is_away;
-  if (is_away) {
-    next_away_log_ = now + away_log_every;
+  if (outcome.kind != INBOXD_AWAY) {
+    if (away_.ends()) log_.info("the service answers again");
+  } else if (away_.begins()) {
     log_.warn("the service is away, its events wait uncharged: " + outcome.error_class + ": " + outcome.message);
-  } else {
-    log_.info("the service answers again");
   }
 }
 
@@ -186,17 +167,6 @@ void Sender::look_after_health() {
   health_request_ = std::make_unique<Request>(target_);
   health_request_->set_get(target_.health.url, target_.health.timeout);
   curl_multi_add_handle(multi_.get(), health_request_->handle());
-}
-
-void Sender::wait() {
-  waits_ = true;
-  bool any_new = false;
-  {
-    const std::lock_guard lock{mutex_};
-    any_new = !new_calls_.empty() || stops_;
-  }
-  if (!any_new) curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(look_every.count()), nullptr);
-  waits_ = false;
 }
 
 }  // namespace http_handler

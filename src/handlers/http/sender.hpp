@@ -1,15 +1,15 @@
 #pragma once
 #include <curl/curl.h>
 
-#include <atomic>
 #include <chrono>
 #include <inboxd/handler.hpp>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "../shared/call_queue.hpp"
+#include "../shared/away_notice.hpp"
 #include "exchange.hpp"
 #include "health.hpp"
 #include "request.hpp"
@@ -46,17 +46,13 @@ class Sender final {
   void note(const inboxd::Outcome& outcome);
   void note_doubt(const Answer& answer);
   void look_after_health();
-  void wait();
   void forget(Running& running);
 
   const Target& target_;
   const inboxd::Log log_;
   const std::unique_ptr<CURLM, CURLMcode (*)(CURLM*)> multi_;
 
-  std::mutex mutex_;  // guards the following
-  std::vector<std::unique_ptr<inboxd::OpenCall>> new_calls_;
-  bool stops_ = false;
-  std::atomic<bool> waits_{false};  ///< the thread may have to be woken
+  handlers::CallQueue new_calls_;
 
   // The thread's own.
   std::unordered_map<Request*, Running> running_;
@@ -66,8 +62,7 @@ class Sender final {
   Health health_;
   std::unique_ptr<Request> health_request_;  ///< null: none is running
   Clock::time_point next_look_{};
-  bool is_away_ = false;  ///< as the log says
-  Clock::time_point next_away_log_{};
+  handlers::AwayNotice away_;
   Clock::time_point next_doubt_log_{};
 
   std::thread thread_;

@@ -27,18 +27,12 @@ Sender::Sender(const Target& target, inboxd::Log log)
 }
 
 Sender::~Sender() {
-  {
-    const std::lock_guard lock{mutex_};
-    stops_ = true;
-    client_->wake();
-  }
+  new_calls_.stop([&] { client_->wake(); });
   thread_.join();
 }
 
 void Sender::send(std::unique_ptr<inboxd::OpenCall> call) {
-  const std::lock_guard lock{mutex_};
-  new_calls_.push_back(std::move(call));
-  if (new_calls_.size() == 1) client_->wake();
+  new_calls_.add(std::move(call), [&] { client_->wake(); });
 }
 
 void Sender::run() {
@@ -55,13 +49,9 @@ void Sender::run() {
 
 /// New calls; false: the handler ends.
 bool Sender::take_on() {
-  std::vector<std::unique_ptr<inboxd::OpenCall>> calls;
-  {
-    const std::lock_guard lock{mutex_};
-    if (stops_ && new_calls_.empty()) return false;
-    calls.swap(new_calls_);
-  }
-  for (auto& call : calls) {
+  auto calls = new_calls_.take();
+  if (!calls) return false;
+  for (auto& call : *calls) {
     auto publication = std::make_unique<Publication>(target_, std::move(call));
     Publication* const key = publication.get();
     open_.emplace(key, std::move(publication));
@@ -97,7 +87,7 @@ void Sender::take(rd_kafka_event_t& event) {
     slot.publication->report(slot, message->err);
     // The client keeps a refusal for minutes, also once an operator has given the right.
     is_broken_ = is_broken_ || is_denied(message->err);
-    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR) note_away(false, "");
+    if (message->err == RD_KAFKA_RESP_ERR_NO_ERROR && away_.ends()) log_.info("the brokers answer again");
     if (slot.publication->is_complete()) reported_.push_back(slot.publication);
   }
 }
@@ -148,7 +138,7 @@ inboxd::Outcome Sender::late_outcome() {
         "is a partition without leader or in-sync replicas?",
         "kafka.timed_out");
   }
-  note_away(true, last_error_);
+  if (away_.begins()) log_.warn("the brokers do not answer, events wait uncharged: " + last_error_);
   return inboxd::away(pause_between, "the brokers do not answer" + (last_error_.empty() ? "" : ": " + last_error_),
                       "kafka.unreachable");
 }
@@ -164,8 +154,7 @@ void Sender::replace_broken() {
   single_.reset();
   auto fresh = made(target_.properties.all);
   if (!fresh) return std::this_thread::sleep_for(pause_between);  // calls that come meanwhile are refused uncharged
-  const std::lock_guard lock{mutex_};                             // `send` wakes the client
-  client_.swap(fresh);                                            // the old one ends after the lock is released
+  new_calls_.locked([&] { client_.swap(fresh); });                // `send` wakes the client
   is_broken_ = false;
 }
 
@@ -176,16 +165,6 @@ std::unique_ptr<Client> Sender::made(const Properties& properties) {
   } catch (const std::exception& refused) {
     log_.error(refused.what());
     return nullptr;
-  }
-}
-
-void Sender::note_away(bool is_away, const std::string& why) {
-  if (is_away == is_away_) return;
-  is_away_ = is_away;
-  if (is_away) {
-    log_.warn("the brokers do not answer, events wait uncharged: " + why);
-  } else {
-    log_.info("the brokers answer again");
   }
 }
 

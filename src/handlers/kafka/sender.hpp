@@ -1,12 +1,12 @@
 #pragma once
-#include <atomic>
 #include <inboxd/handler.hpp>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "../shared/call_queue.hpp"
+#include "../shared/away_notice.hpp"
 #include "client.hpp"
 #include "publication.hpp"
 
@@ -36,15 +36,12 @@ class Sender final {
   inboxd::Outcome late_outcome();
   void replace_broken();
   std::unique_ptr<Client> made(const Properties& properties);
-  void note_away(bool is_away, const std::string& why);
 
   const Target& target_;
   const inboxd::Log log_;
   Properties single_properties_;
 
-  std::mutex mutex_;  // guards the following
-  std::vector<std::unique_ptr<inboxd::OpenCall>> new_calls_;
-  bool stops_ = false;
+  handlers::CallQueue new_calls_;
 
   // The thread's own.
   std::unique_ptr<Client> client_;
@@ -56,7 +53,7 @@ class Sender final {
   bool is_answered_ = false;            ///< the last question to the brokers
   Clock::time_point next_question_{};
   Clock::time_point trouble_until_{};  ///< the brokers were away a moment ago
-  bool is_away_ = false;               ///< as the log says
+  handlers::AwayNotice away_;
   Clock::time_point next_look_{};
 
   std::thread thread_;
