@@ -36,6 +36,7 @@ std::optional<Request> ClaimQuestions::next(HandlerState& state, Feed& feed, Clo
 
 ClaimQuestions::Clock::time_point ClaimQuestions::next_due(HandlerState& state, const Feed& feed,
                                                            Clock::time_point now) {
+  state.wants_room = false;
   if (!state.takes()) return Clock::time_point::max();
   const Free free = feed.free(state);
   if (free.events >= 1) return feed.with([&](const auto& of) { return of.next_due(state, free, now); });
@@ -95,10 +96,8 @@ std::optional<Request> ClaimQuestions::claim(HandlerState& state, const Feed& fe
   const bool is_time = now >= state.due.next();
   const Free free = feed.free(state);
   if (free.events < 1 || !(is_time || (state.due.has_backlog() && free.is_worth_a_claim))) {
-    state.wants_room = state.due.has_backlog() || is_time;
     return std::nullopt;
   }
-  state.wants_room = false;
   const std::int64_t events =
       state.due.begin(now, free.events, state.room.held(state.queue), state.room.pace().minimum());
   const std::int64_t slice = feed.with([&](const auto& of) { return of.run_events(state, events); });

@@ -83,7 +83,7 @@ struct HandlerState {
   LowWaterReadings readings;
   LeaseKeeper keeper;
   std::int64_t unkeyed = 0;  ///< events without an order key, where the file does not say how these run
-  bool wants_room = false;   ///< the claimer would claim if there were room
+  bool wants_room = false;   ///< the claimer sleeps, and would claim if there were room
   Wakes wakes;
 };
 

@@ -189,15 +189,15 @@ void KeyFeed::answered(HandlerState& state, const CheckLanes& /*question*/, cons
 KeyFeed::Clock::time_point KeyFeed::next_due(HandlerState& state, Free free, Clock::time_point now) const {
   const auto due = FifoFeed::next_due(state, free, now);
   if (state.sequences.lanes_to_read() || keys_.must_check()) return std::min(due, now);
-  return state.sequences.any_to_read(now) && free.is_worth_a_claim ? std::min(due, next_read_) : due;
+  if (!state.sequences.any_to_read(now)) return due;
+  if (free.is_worth_a_claim) return std::min(due, next_read_);
+  state.wants_room = true;
+  return due;
 }
 
 std::optional<Request> KeyFeed::claim(HandlerState& state, Free free, Clock::time_point now) {
   const bool is_time = now >= std::min(next_read_, state.due.next());
-  if (!is_time || free.events < 1) {
-    state.wants_room = state.wants_room || is_time;
-    return std::nullopt;
-  }
+  if (!is_time || free.events < 1) return std::nullopt;
   read_at(now + state.poll);
   auto read = state.sequences.to_read(now);
   // Room for ingest: a batch without room would make its sequence fall back to claims, and those of others with it.
@@ -218,9 +218,7 @@ std::optional<WindowEnd> KeyFeed::read(HandlerState& state, const std::vector<in
     state.sequences.read(each);
     more = more || each.state == inbox::SequenceRead::State::more;
   }
-  if (!more) return std::nullopt;
-  read_at(now);
-  state.wants_room = true;
+  if (more) read_at(now);
   return std::nullopt;
 }
 

@@ -87,17 +87,16 @@ WindowFeed::Clock::time_point WindowFeed::next_due(HandlerState& state, Free fre
   if (state.sequences.is_alone(inbox::whole_handler)) return now + state.poll;
   // The workers wait for a whole call: the claim must not wait for more room than that.
   const bool may_claim = free.is_worth_a_claim || state.queue.queued() < state.settings.events_per_call;
-  return may_claim ? next_read_ : now + state.poll;
+  if (may_claim) return next_read_;
+  state.wants_room = true;
+  return now + state.poll;
 }
 
 std::optional<Request> WindowFeed::claim(HandlerState& state, Free free, Clock::time_point now) {
   const bool may_read =
       state.sequences.may_run(inbox::whole_handler) && !state.sequences.is_alone(inbox::whole_handler);
   if (!window_.is_running() || !may_read || now < next_read_) return std::nullopt;
-  if (free.events < 1) {
-    state.wants_room = true;
-    return std::nullopt;
-  }
+  if (free.events < 1) return std::nullopt;
   read_at(now + state.poll);
   const Settings& settings = state.settings;
   ClaimInOrder out;
@@ -124,9 +123,7 @@ std::optional<WindowEnd> WindowFeed::read(HandlerState& state, const std::vector
     ++state.wakes.workers;
     more = more || each.state == State::more || each.state == State::ended;
   }
-  if (!more) return out;
-  read_at(now);
-  state.wants_room = true;
+  if (more) read_at(now);
   return out;
 }
 
