@@ -107,11 +107,6 @@ std::optional<Request> LeaseKeeper::release_claims(const Leases& leases, Clock::
                        std::chrono::ceil<std::chrono::milliseconds>(now - first_lost_ + clocks_apart)};
 }
 
-void LeaseKeeper::answered(const Leases& /*leases*/, const ReleaseClaims& /*question*/, std::monostate /*result*/,
-                           const Visit& /*visit*/) {
-  lost_claims_.clear();
-}
-
 void LeaseKeeper::lost_claim(std::int64_t fence, Clock::time_point asked) {
   if (lost_claims_.size() >= max_lost_claims) return;
   if (lost_claims_.empty()) first_lost_ = asked;
@@ -121,11 +116,6 @@ void LeaseKeeper::lost_claim(std::int64_t fence, Clock::time_point asked) {
 std::optional<Request> LeaseKeeper::settle_skipped() {
   if (to_skip_.empty()) return std::nullopt;
   return SettleSkipped{to_skip_};
-}
-
-void LeaseKeeper::answered(const Leases& /*leases*/, const SettleSkipped& /*question*/, std::monostate /*result*/,
-                           const Visit& /*visit*/) {
-  to_skip_.clear();
 }
 
 // ---- sequences
@@ -154,11 +144,6 @@ std::optional<Request> LeaseKeeper::find_lost_sequences(const Leases& leases, Cl
   return FindLostSequences{leases.handler_id, std::move(owned)};
 }
 
-void LeaseKeeper::answered(const Leases& leases, const FindLostSequences& /*question*/,
-                           const std::vector<inbox::SequenceKey>& lost, const Visit& /*visit*/) {
-  lose(leases.sequences, lost);
-}
-
 void LeaseKeeper::lose(Sequences& sequences, const std::vector<inbox::SequenceKey>& lost) {
   for (const inbox::SequenceKey& key : lost) {
     if (sequences.fence(key.sequence) == key.fence) sequences.drain(key.sequence);
@@ -172,12 +157,6 @@ std::optional<Request> LeaseKeeper::release_sequences(const Leases& leases) {
   }
   if (drained_.empty()) return std::nullopt;
   return ReleaseSequences{leases.handler_id, drained_};
-}
-
-/// Repeating it after a failure is harmless: a fence works once.
-void LeaseKeeper::answered(const Leases& /*leases*/, const ReleaseSequences& /*question*/, std::monostate /*result*/,
-                           const Visit& /*visit*/) {
-  drained_.clear();
 }
 
 }  // namespace inboxd::dispatcher

@@ -34,13 +34,25 @@ class LeaseKeeper final {
 
   void answered(const Leases& leases, const RenewLeases& question, std::int64_t renewed, const Visit& visit);
   void answered(const Leases& leases, const ReleaseLeases& question, std::monostate result, const Visit& visit);
-  void answered(const Leases& leases, const ReleaseClaims& question, std::monostate result, const Visit& visit);
-  void answered(const Leases& leases, const SettleSkipped& question, std::monostate result, const Visit& visit);
+  void answered(const Leases& /*leases*/, const ReleaseClaims& /*question*/, std::monostate /*result*/,
+                const Visit& /*visit*/) {
+    lost_claims_.clear();
+  }
+  void answered(const Leases& /*leases*/, const SettleSkipped& /*question*/, std::monostate /*result*/,
+                const Visit& /*visit*/) {
+    to_skip_.clear();
+  }
   void answered(const Leases& leases, const RenewSequences& question,
                 const std::vector<inbox::RenewedSequence>& renewed, const Visit& visit);
-  void answered(const Leases& leases, const FindLostSequences& question, const std::vector<inbox::SequenceKey>& lost,
-                const Visit& visit);
-  void answered(const Leases& leases, const ReleaseSequences& question, std::monostate result, const Visit& visit);
+  void answered(const Leases& leases, const FindLostSequences& /*question*/,
+                const std::vector<inbox::SequenceKey>& lost, const Visit& /*visit*/) {
+    lose(leases.sequences, lost);
+  }
+  /// Repeating the question after a failure is harmless: a fence works once.
+  void answered(const Leases& /*leases*/, const ReleaseSequences& /*question*/, std::monostate /*result*/,
+                const Visit& /*visit*/) {
+    drained_.clear();
+  }
   /// A refused question does not hold up the others. Without a connection, the visit ends.
   void failed(const Request& question, const inbox::DatabaseFailure& failure);
 

@@ -5,6 +5,20 @@
 #include <utility>
 
 namespace inboxd::dispatcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// For sequences without an owner, after the start.
+constexpr milliseconds first_search{3'000};
+/// Between two such searches: the keys of a crashed owner wait for it.
+constexpr milliseconds search_interval{700};
+/// Between two readings from the start, for rows stored out of order.
+constexpr milliseconds sweep_interval{10'000};
+/// Readings that met a lease of unknown events, before the sequence is taken again.
+constexpr int max_strange_leases = 5;
+
+}  // namespace
 
 bool Sequences::is_allowed(State from, State to) {
   switch (to) {
@@ -50,7 +64,7 @@ bool Sequences::looks_for_orphans(Clock::time_point now) {
   if (now < next_search_) return false;
   // The first search waits, too: the instances that have the partitions come first.
   const bool is_first = next_search_ == Clock::time_point{};
-  next_search_ = now + (is_first ? limits_.first_search : limits_.orphans);
+  next_search_ = now + (is_first ? first_search : search_interval);
   return !is_first;
 }
 
@@ -192,7 +206,7 @@ std::vector<inbox::SequenceToRead> Sequences::to_read(Clock::time_point now) {
   for (auto& [number, sequence] : owned_) {
     if (!may_read(sequence)) continue;
     const bool sweeps = now >= sequence.next_sweep;
-    if (sweeps) sequence.next_sweep = now + limits_.sweep;
+    if (sweeps) sequence.next_sweep = now + sweep_interval;
     if (!sweeps && sequence.state == State::caught_up) continue;
     // Several ingest transactions store for a whole handler at once: one may show after a later one.
     const bool is_whole = number == inbox::whole_handler;
@@ -241,7 +255,7 @@ void Sequences::read(const inbox::SequenceRead& read) {
       // A batch that is stored, but not handed over yet, looks the same.
       if (sequence.reserving > 0) {
         sequence.strange_leases = 0;
-      } else if (++sequence.strange_leases >= limits_.strange_leases) {
+      } else if (++sequence.strange_leases >= max_strange_leases) {
         drain(read.sequence);
       }
       break;

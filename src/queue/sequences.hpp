@@ -31,16 +31,7 @@ class Sequences final {
  public:
   using Clock = std::chrono::steady_clock;
 
-  struct Limits {
-    std::chrono::milliseconds first_search{3'000};  ///< for sequences without an owner, after the start
-    std::chrono::milliseconds orphans{700};         ///< between two such searches: a crashed owner's keys wait for it
-    std::chrono::milliseconds sweep{10'000};  ///< between two readings from the start, for rows stored out of order
-    int strange_leases = 5;  ///< readings that met a lease of unknown events, before the sequence is taken again
-  };
   enum class State { taken, reading, caught_up, draining };
-
-  Sequences() : Sequences{Limits{}} {}
-  explicit Sequences(Limits limits) : limits_{limits} {}
 
   // ---- ownership
 
@@ -132,7 +123,6 @@ class Sequences final {
   static void change(Sequence& sequence, State to);
   static bool may_read(const Sequence& sequence);
 
-  const Limits limits_;
   std::map<std::int32_t, Sequence> owned_;
   std::set<std::int32_t> assigned_;
   std::vector<std::int32_t> begun_drains_;

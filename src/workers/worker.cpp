@@ -96,14 +96,10 @@ bool Worker::is_abandoned() {
 
 bool Worker::end() {
   if (work_.had_events) share_->in_flight->lock()->worked({0, {}, true, false});
-  bool was_given_up = false;
-  {
-    const base::Lock lock{mutex_};
-    was_given_up = is_given_up();
-    if (was_given_up) {
-      --share_->abandoned;
-      --share_->in_flight->figures().abandoned;
-    }
+  const bool was_given_up = is_abandoned();
+  if (was_given_up) {
+    --share_->abandoned;
+    --share_->in_flight->figures().abandoned;
   }
   ended_ = true;
   share_->exits->wake.notify();

@@ -45,7 +45,6 @@ class WorkerPool final {
 
   const std::string& name() const { return name_; }
   const std::shared_ptr<plugin::Instance>& instance() const { return share_->instance; }
-  const std::shared_ptr<InFlight>& in_flight() const { return share_->in_flight; }
   std::chrono::milliseconds deadline() const { return share_->deadline; }
 
  private:
