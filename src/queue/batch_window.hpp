@@ -17,8 +17,9 @@ struct WindowEnd {
 /// The windows of a batch handler, as the instance that owns it sees them: when the database is asked whether one
 /// closes, and whether the events of a closed one are all in memory.
 ///
-///   unknown --turned--> open --closed--> running --ended--> open
-///      ^------------------- not owned any more ------------'
+///   unknown --turned--> open, or running --ended--> open
+///                       open --closed--> running
+///      ^---- any: not owned any more
 ///
 /// Bookkeeping without lock or clock.
 class BatchWindow final {

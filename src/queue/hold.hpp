@@ -10,12 +10,13 @@ namespace inboxd::dispatcher {
 
 /// Whether a handler runs here, as the database and its own failures say.
 ///
-///   open --fuse blows, or a rule says pause--> held --the database says so--> open
-///                                               |  ^
-///                     the database says so      v  | the event fails
+///   open --fuse blows, or a rule says pause--> held
+///                                              |  ^
+///          the database gives it the trial     v  | the event fails
 ///                                             trial --the event is done--> open
 ///
-/// A change that begins here is news for the database. Until the database has the news, its state is out of date.
+/// The database may say any of the three at any time: another instance, or an operator, changed it. A change that
+/// begins here is news for the database. Until the database has the news, its state is out of date.
 /// Bookkeeping without a lock.
 class Hold final {
  public:

@@ -36,8 +36,9 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index);
 ///                    |  `-- further events of the key are deferred, in memory
 ///                    `--settled as a failure--> blocked or parked: further events go behind (to the lane, or parked)
 ///
-/// A key that is blocked has pending events in its lane in the database, which are claimed as runs of the lane. A slow
-/// key with too many events in memory becomes blocked without a failure, so that others have room.
+/// A key that is blocked has pending events in its lane in the database, which are claimed as runs of the lane. A lane
+/// that was read or claimed blocks its key, too; once the database has nothing more in the lane, the key is free again.
+/// A slow key with too many events in memory becomes blocked without a failure, so that others have room.
 ///
 /// Events go behind in order, each after the outcomes of those before, except of those that are in the lane already:
 /// the lane never has an event without the earlier ones of its key, whenever the process may crash. Bookkeeping without

@@ -167,7 +167,7 @@ void Dispatcher::give_up_pools() {
   retire(std::move(all));
 }
 
-/// Waits for nothing: the reaper ends the instances, which may take long.
+/// Waits for the workers' threads, a second at most. The reaper ends the plugin's instances, which may take long.
 void Dispatcher::retire(std::vector<std::unique_ptr<WorkerPool>> pools) {
   for (std::unique_ptr<WorkerPool>& pool : pools) {
     std::string name = pool->name();

@@ -73,7 +73,7 @@ class Worker {
 
   /// Of the running call:
   ///
-  ///   idle <--> calling <--> waiting_for_database
+  ///   idle <--> calling <--> waiting_for_database --> idle
   ///                |                |
   ///                `--> abandoned <-'   given up; its thread touches only its own members from then on
   enum class CallState { idle, calling, waiting_for_database, abandoned };
