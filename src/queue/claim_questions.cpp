@@ -65,7 +65,6 @@ void ClaimQuestions::answered(HandlerState& state, Feed& feed, const TakeSequenc
                               const std::vector<std::int32_t>& taken, const Visit& visit) {
   if (taken.empty()) return;
   state.sequences.took(taken, question.fence, visit.asked + question.lease);
-  if (!state.takes()) state.sequences.drain_all();
   feed.with([&](auto& of) { of.read_at(visit.came); });
 }
 

@@ -33,6 +33,10 @@ Wakes HandlerQueue::end_change(Clock::time_point now) {
 }
 
 void HandlerQueue::leave_memory(Clock::time_point now) {
+  if (!state_.takes()) {
+    state_.sequences.drain_all();
+    state_.queue.release(0);
+  }
   bool any_drain = false;
   do {
     any_drain = false;
@@ -81,13 +85,9 @@ void HandlerQueue::apply(Admission::Effect effect) {
   state_.wakes.all_workers = true;
   if (effect == Effect::work) return;
   state_.wakes.claimer = true;
-  if (effect == Effect::closed) {
-    state_.sequences.drain_all();
-    state_.queue.release(0);
-  } else {
-    state_.due.set_backlog(true);
-    claims_.take_soon();  // its sequences were released
-  }
+  if (effect == Effect::closed) return;
+  state_.due.set_backlog(true);
+  claims_.take_soon();  // its sequences were released
 }
 
 // ---- ingest
@@ -129,7 +129,6 @@ consumer::HandOff::Reservation HandlerQueue::grant(std::int64_t events, std::siz
 void HandlerQueue::hand_over(Loaded run, std::int64_t events, Clock::time_point now) {
   const auto lease_end = state_.room.reservations().end(std::this_thread::get_id(), events);
   add(std::move(run.run), run.bytes, lease_end.value_or(now));
-  if (!state_.takes()) state_.queue.release(0);
 }
 
 void HandlerQueue::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end) {
@@ -272,7 +271,6 @@ std::optional<WindowEnd> HandlerQueue::answered(const Claim& question, const Cla
     bytes += each.bytes;
     add(each.run, each.bytes, visit.asked + request.lease);
   }
-  if (!state_.takes()) state_.queue.release(0);
   const auto is_retry = [](const Loaded& each) {
     return each.run->lease.attempts > 0 || each.run->lease.was_deferred;
   };
@@ -297,10 +295,7 @@ std::optional<WindowEnd> HandlerQueue::answered(const ClaimInOrder& /*question*/
   for (inbox::SequenceRead& read : sequences) {
     if (is_cut && read.state == State::end) read.state = State::more;
   }
-  const auto out =
-      feed_.with([&](auto& feed) { return feed.read(state_, sequences, is_cut, !runs.empty(), visit.came); });
-  if (!state_.takes()) state_.queue.release(0);
-  return out;
+  return feed_.with([&](auto& feed) { return feed.read(state_, sequences, is_cut, !runs.empty(), visit.came); });
 }
 
 // ---- workers
@@ -359,7 +354,6 @@ void HandlerQueue::put_back(std::vector<RunSlice> slices, Clock::time_point now)
   for (const RunSlice& slice : slices) events += slice.size();
   state_.admission.give_back(events, true);
   feed_.with([&](auto& feed) { feed.put_back(state_.queue, std::move(slices), now); });
-  if (!state_.takes()) state_.queue.release(0);
   if (state_.queue.queued() > 0) ++state_.wakes.workers;
 }
 

@@ -43,7 +43,7 @@ void RunQueue::add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock:
   queue_.push_back({run, 0, run->size()});
   run->leased_until = lease_end;
   const settler::Run* const key = run.get();
-  const auto [at, is_new] = leases_.emplace(key, Lease{std::move(run), lease_end, bytes, events, events, Leaving::no});
+  const auto [at, is_new] = leases_.emplace(key, Lease{std::move(run), bytes, events, events, Leaving::no});
   queued_ += events;
   events_ += events;
   bytes_ += bytes;
@@ -60,7 +60,7 @@ std::vector<RunSlice> RunQueue::take(std::int64_t events, Clock::time_point now,
       queue_.pop_front();
       continue;
     }
-    if (at->second.end <= now) {
+    if (at->second.end() <= now) {
       begin_leaving(at, Leaving::expired);
       continue;
     }
@@ -114,9 +114,7 @@ void RunQueue::release_sequence(std::int32_t sequence) {
 
 void RunQueue::sequence_renewed(std::int32_t sequence, Clock::time_point lease_end) {
   for (auto& [key, lease] : leases_) {
-    if (lease.run->lease.sequence != sequence) continue;
-    lease.end = lease_end;
-    lease.run->leased_until = lease_end;
+    if (lease.run->lease.sequence == sequence) lease.run->leased_until = lease_end;
   }
 }
 
@@ -220,7 +218,7 @@ std::vector<std::shared_ptr<settler::Run>> RunQueue::leases_ending_before(Clock:
   for (const auto& [key, lease] : leases_) {
     if (lease.run->lease.sequence) continue;  // leased as long as its sequence
     const bool is_gone = lease.leaving == Leaving::expired || lease.leaving == Leaving::lost;
-    if (lease.end < before && !is_gone) out.push_back(lease.run);
+    if (lease.end() < before && !is_gone) out.push_back(lease.run);
   }
   return out;
 }
@@ -228,8 +226,7 @@ std::vector<std::shared_ptr<settler::Run>> RunQueue::leases_ending_before(Clock:
 void RunQueue::renewed(const settler::Run& run, Clock::time_point lease_end) {
   const auto at = leases_.find(&run);
   if (at == leases_.end()) return;
-  at->second.end = std::max(at->second.end, lease_end);
-  at->second.run->leased_until = at->second.end;
+  at->second.run->leased_until = std::max(at->second.end(), lease_end);
 }
 
 }  // namespace inboxd::dispatcher

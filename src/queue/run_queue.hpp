@@ -98,8 +98,8 @@ class RunQueue {
  private:
   enum class Leaving { no, released, expired, lost };
   struct Lease {
+    Clock::time_point end() const { return run->leased_until; }
     std::shared_ptr<settler::Run> run;
-    Clock::time_point end;
     std::int64_t bytes = 0;   ///< of `events`
     std::int64_t events = 0;  ///< still ours and not settled
     std::int64_t queued = 0;
@@ -135,7 +135,7 @@ std::optional<RunSlice> RunQueue::next_slice(Clock::time_point now, Allowed&& al
       at = queue_.erase(at);
       continue;
     }
-    if (lease->second.end <= now) {
+    if (lease->second.end() <= now) {
       begin_leaving(lease, Leaving::expired);
       at = queue_.begin();  // the queue may have become empty
       continue;

@@ -72,8 +72,12 @@ void WorkBatch::each_part(const Position& from, const Position& to, Visit visit)
   }
 }
 
-RunSlice WorkBatch::part(std::size_t number, std::size_t first, std::size_t end) const {
-  return {slices_[number].run, first, end, slices_[number].one_by_one};
+std::vector<RunSlice> WorkBatch::parts(const Position& from, const Position& to) const {
+  std::vector<RunSlice> out;
+  each_part(from, to, [&](std::size_t number, std::size_t first, std::size_t end) {
+    out.push_back({slices_[number].run, first, end, slices_[number].one_by_one});
+  });
+  return out;
 }
 
 /// The number of the next events that make one call: those before the first one to be called alone, or that one. In a
@@ -249,14 +253,7 @@ CallCount WorkBatch::end_call(std::vector<event::Verdict> verdicts, std::chrono:
 }
 
 CallCount WorkBatch::fail_call(const event::Verdict& verdict, std::chrono::milliseconds duration) {
-  count_ = {};
-  each_part(begin_, end_, [&](std::size_t number, std::size_t first, std::size_t end) {
-    for (std::size_t i = first; i < end; ++i) {
-      if (stopped_keys_.empty() || !note_behind_failed(number, i)) note(number, i, verdict, duration, false, false);
-    }
-  });
-  begin_ = end_;
-  return std::exchange(count_, {});
+  return end_call(std::vector(call_size(), verdict), duration, Cancelled::failed);
 }
 
 std::vector<RunSlice> WorkBatch::split_call() const {
@@ -279,9 +276,7 @@ void WorkBatch::rewind() {
 }
 
 std::vector<RunSlice> WorkBatch::take_unreported() {
-  std::vector<RunSlice> out;
-  each_part(reported_, begin_,
-            [&](std::size_t number, std::size_t first, std::size_t end) { out.push_back(part(number, first, end)); });
+  auto out = parts(reported_, begin_);
   failures_.clear();
   stopped_keys_ = reported_stops_;
   reported_ = begin_;
@@ -315,9 +310,8 @@ std::vector<settler::Report> WorkBatch::take_finished() {
 
 std::vector<RunSlice> WorkBatch::take_rest() {
   std::vector<RunSlice> rest = std::exchange(interrupted_, {});
-  const Position last{slices_.size(), 0, false};
-  each_part(end_, last,
-            [&](std::size_t number, std::size_t first, std::size_t end) { rest.push_back(part(number, first, end)); });
+  auto uncalled = parts(end_, {slices_.size(), 0, false});
+  std::move(uncalled.begin(), uncalled.end(), std::back_inserter(rest));
   if (end_.slice < slices_.size()) {
     if (end_.entered) {
       slices_[end_.slice].end = end_.index;
@@ -328,13 +322,6 @@ std::vector<RunSlice> WorkBatch::take_rest() {
     end_ = {slices_.size(), 0, false};  // not inside a slice: its next event is not this batch's any more
   }
   return rest;
-}
-
-std::vector<RunSlice> WorkBatch::call_slices() const {
-  std::vector<RunSlice> out;
-  each_part(begin_, end_,
-            [&](std::size_t number, std::size_t first, std::size_t end) { out.push_back(part(number, first, end)); });
-  return out;
 }
 
 }  // namespace inboxd::dispatcher

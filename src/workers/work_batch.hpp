@@ -71,7 +71,7 @@ class WorkBatch {
   const std::optional<std::chrono::milliseconds>& away_for() const { return away_for_; }
   const std::string& away_error() const { return away_error_; }
   /// The running call's events, for another worker: the call did not return and is not charged.
-  std::vector<RunSlice> call_slices() const;
+  std::vector<RunSlice> call_slices() const { return parts(begin_, end_); }
 
  private:
   struct Position {
@@ -91,7 +91,7 @@ class WorkBatch {
   bool at_end(const Position& position) const { return position.slice == slices_.size(); }
   std::size_t index_of(const Position& position) const;
   std::size_t together(std::size_t most) const;
-  RunSlice part(std::size_t number, std::size_t first, std::size_t end) const;
+  std::vector<RunSlice> parts(const Position& from, const Position& to) const;
   void advance(Position& position, std::size_t events) const;
   static event::Verdict ruled(const settler::Run& run, event::Verdict verdict);
   static std::optional<Later> later_events(const settler::Run& run, const event::Verdict& verdict, bool interrupted);
