@@ -34,8 +34,9 @@ Admission::Effect Admission::reopen(Closed reason) {
 }
 
 Admission::Effect Admission::after_hold(Hold::State before) {
+  const bool was_trial = state_ == State::trial;
   change();
-  if (hold_.state() == before) return Effect::none;
+  if (hold_.state() == before) return was_trial && state_ != State::trial ? Effect::work : Effect::none;
   return hold_.state() == Hold::State::held ? Effect::closed : Effect::opened;
 }
 

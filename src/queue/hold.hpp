@@ -34,11 +34,12 @@ class Hold final {
     change(state);
   }
 
-  /// Recorded outcomes, the last error's class among them: they end a trial.
+  /// Recorded outcomes, with the class of the last error: they end a trial.
   void recorded(std::int64_t done, std::int64_t failed, const std::string& error_class) {
     if (state_ != State::trial || !is_tried_) return;  // of calls from before the pause
     if (done > 0) return report({Kind::closed, ""}, State::open);
     if (failed > 0) return report({Kind::blown, trial_failed + error_class}, State::held);
+    put_back();  // deferred: another event is tried
   }
 
   /// Verdicts of a call that has ended: they blow the fuse before their outcomes are recorded. Those of a transaction

@@ -69,6 +69,15 @@ TEST_CASE("on trial, the first outcome decides") {
   }
 }
 
+TEST_CASE("an event on trial that is deferred decides nothing, and another one is tried") {
+  Hold hold;
+  hold.read(State::trial);
+  hold.take_trial();
+  hold.recorded(0, 0, "");
+  CHECK(hold.state() == State::trial);
+  CHECK_FALSE(hold.is_tried());
+}
+
 TEST_CASE("calls from before the pause do not decide a trial") {
   Hold hold;
   hold.read(State::trial);
