@@ -165,6 +165,15 @@ std::optional<Answer> SimulatedDatabase::ask(int owner, const Request& request, 
     read_positions = positions;
     return std::nullopt;
   }
+  if (const auto* const it = std::get_if<WriteHold>(&request)) {
+    write_hold(owner, it->news);
+    return std::monostate{};
+  }
+  if (const auto* const it = std::get_if<ReadHolds>(&request)) {
+    return ReadHolds::Result{{simulated_handler, read_hold(owner, *it, now)}};
+  }
+  if (const auto* const it = std::get_if<TakeTokens>(&request)) return take_tokens(*it, now);
+  if (const auto* const it = std::get_if<ShareCalls>(&request)) return share_calls(owner, it->calls, now);
   return std::visit([](const auto& it) { return Answer{typename std::decay_t<decltype(it)>::Result{}}; }, request);
 }
 

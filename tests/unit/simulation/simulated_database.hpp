@@ -47,6 +47,20 @@ struct SimulatedDatabase {
     bool parks = false;
     bool is_parked = false;
   };
+  /// Of all instances.
+  struct Pause {
+    bool is_paused = false;
+    bool has_blown = false;  ///< by the fuse
+    bool is_trying = false;
+    int trial_owner = 0;
+    Instant trial_until{};
+  };
+  struct CallShare {
+    int calls = 0;
+    int wanted = 0;
+    Instant served_at{};
+    Instant leased_until{};
+  };
   /// What it checks. A test switches one off to see that the simulation notices.
   struct Guards {
     bool compares_fences = true;
@@ -74,6 +88,7 @@ struct SimulatedDatabase {
   // Operators.
   void replay(const Place& place, Instant now);
   void change_order(const std::string& to, Instant now);
+  void resume();
   std::optional<std::int32_t> sequence_of(std::int32_t shard) const;
   bool owns(int owner, const inbox::LeasedRun& run) const;
 
@@ -92,11 +107,18 @@ struct SimulatedDatabase {
   std::map<std::int32_t, std::int64_t> read_positions;  ///< by the statement before
   std::vector<inbox::Lane> checked;                     ///< the same
   std::map<Place, DeadLetter> dead;
+  Pause pause;
+  Instant spent_until{};  ///< tokens of `rate`
+  std::map<int, CallShare> shares;
   std::map<Place, int> outcomes;             ///< their number
   std::map<Place, std::set<Place>> behind;   ///< by replayed event: those that were leased then
   std::string violation;
 
   // Statements.
+  void write_hold(int owner, const inbox::HoldNews& news);
+  inbox::HandlerHold::State read_hold(int owner, const dispatcher::ReadHolds& it, Instant now);
+  inbox::Tokens take_tokens(const dispatcher::TakeTokens& it, Instant now);
+  int share_calls(int owner, const inbox::CallsRequest& it, Instant now);
   std::int64_t renew(int owner, const dispatcher::RenewLeases& it, Instant now);
   void release(Row& row, Instant now);
   std::vector<std::int32_t> take(int owner, const dispatcher::TakeSequences& it, Instant now);

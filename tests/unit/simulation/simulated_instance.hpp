@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,25 @@ struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this
             std::make_shared<dispatcher::Budgets>(memory_events, 1'000'000))} {}
 
   /// Ends a change, as InFlight does.
-  void changed() { queue.end_change(now); }
+  void changed() {
+    const auto wakes = queue.end_change(now);
+    is_claimer_awake = is_claimer_awake || wakes.claimer;
+    int workers_to_wake = wakes.all_workers ? static_cast<int>(workers) : wakes.workers;
+    for (auto& worker : pool) {
+      if (worker.is_asleep && workers_to_wake-- > 0) worker.is_asleep = false;
+    }
+  }
+  int idle_workers() const {
+    return static_cast<int>(std::count_if(pool.begin(), pool.end(), [](const auto& each) { return each.is_asleep; }));
+  }
+  template <class Change>
+  void change_hold(Change&& change) {
+    queue.admit([&](dispatcher::Admission& admission) { return admission.change_hold(change); });
+    changed();
+  }
+  void recorded(std::int64_t done, std::int64_t failed, const std::string& error_class) override {
+    change_hold([&](dispatcher::Hold& hold) { hold.recorded(done, failed, error_class); });
+  }
   void settled(const settler::Run& run, std::int64_t events) override {
     queue.settled(run, events, now);
     changed();
@@ -74,15 +93,21 @@ struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this
   std::uint32_t paused = 0;   ///< the same
   bool loses_answer = false;
 
-  // The claimer's open question.
+  // The claimer, and its open question.
+  bool is_claimer_awake = true;
+  Instant next_holds{};
   std::optional<dispatcher::Request> request;
   int statements = 0;
   std::optional<dispatcher::Answer> answer;
   Instant asked{};
+  Instant calls_asked{};  ///< when it asked for the share of calls that it has
+  int calls_granted = 0;
 
   struct Worker {
     std::optional<dispatcher::WorkBatch> batch;
     bool is_calling = false;
+    bool is_asleep = false;  ///< it found no events, and nothing has woken it since
+    bool is_on_trial = false;
     std::optional<std::int64_t> version{};  ///< of the order, if the instance had the leases when the call began
     dispatcher::HandlerQueue::Work work;
   };

@@ -141,8 +141,15 @@ void Simulation::ask(SimulatedInstance& instance) {
   HandlerQueue& queue = instance.queue;
   if (!instance.request) {
     // Leases first, also between two claims.
-    instance.request = queue.next(Class::lease, now_, 0);
-    if (!instance.request) instance.request = queue.next(Class::claim, now_, 0);
+    if (now_ >= instance.next_holds) {
+      instance.next_holds = now_ + milliseconds{500};
+      instance.request = ReadHolds{{simulated_handler}, {}, milliseconds{10'000}};
+      if (queue.state().admission.may_try()) std::get<ReadHolds>(*instance.request).may_try = {simulated_handler};
+    }
+    for (const Class of : {Class::lease, Class::hold, Class::limit, Class::claim}) {
+      if (!instance.request) instance.request = queue.next(of, now_, instance.idle_workers());
+    }
+    if (!instance.request) instance.is_claimer_awake = false;
     instance.changed();
     if (!instance.request) return;
     const std::int64_t fence = ++database_.next_fence;
@@ -159,6 +166,17 @@ void Simulation::ask(SimulatedInstance& instance) {
   }
   if (std::exchange(instance.loses_answer, false)) {
     instance.answer = inbox::DatabaseFailure{inbox::Fault::reconnect, "", "lost"};
+  }
+  if (const auto* const calls = std::get_if<int>(&*instance.answer)) {
+    instance.calls_asked = instance.asked;
+    instance.calls_granted = *calls;
+  }
+  if (std::holds_alternative<ReadHolds>(*instance.request)) {
+    const auto* const holds = std::get_if<ReadHolds::Result>(&*instance.answer);
+    if (holds != nullptr) instance.change_hold([&](Hold& hold) { hold.read(holds->front().state); });
+    instance.request.reset();
+    instance.answer.reset();
+    return;
   }
   std::vector<HandlerQueue::Loaded> runs;
   const auto load = [&](std::vector<inbox::LeasedRun>& leases) {
@@ -190,6 +208,7 @@ void Simulation::note_call(const SimulatedInstance& instance, const std::vector<
         violation_ = "a call of " + std::to_string(place.first) + ":" + std::to_string(place.second) +
                      " before the outcome of " + std::to_string(earlier->second);
       }
+      ++called_;
       if (is_checked && is_called_elsewhere(instance, place)) {
         violation_ = "calls of one key at once, " + std::to_string(place.first) + ":" + std::to_string(place.second);
       }
@@ -225,8 +244,11 @@ void Simulation::work(SimulatedInstance& instance, std::size_t number, std::uint
     instance.changed();
     worker.work.had_events = taken.had_events;
     instance.report(std::move(taken.uncalled));
-    if (!taken.slices.empty()) worker.batch.emplace(std::move(taken.slices));
-    return;
+    worker.is_asleep = taken.empty();
+    if (taken.slices.empty()) return;
+    worker.is_on_trial = queue.state().admission.tries_one();
+    worker.batch.emplace(std::move(taken.slices));
+    return check_limits(worker);
   }
   WorkBatch& batch = *worker.batch;
   if (!worker.is_calling) {
@@ -245,6 +267,7 @@ void Simulation::work(SimulatedInstance& instance, std::size_t number, std::uint
     auto rest = batch.take_rest();
     if (!rest.empty()) queue.put_back(std::move(rest), now_);
     worker.batch.reset();
+    worker.is_on_trial = false;
     return instance.changed();
   }
   if (!is_calm_ && random % 4 != 0) return;  // the call takes longer
@@ -254,13 +277,20 @@ void Simulation::work(SimulatedInstance& instance, std::size_t number, std::uint
     random = random * 1'664'525 + 1'013'904'223;
     const auto dice = is_calm_ ? 15 : random >> 28;
     verdict.kind = dice < 3 ? Verdict::retry : dice == 3 ? Verdict::dead : dice == 4 ? Verdict::defer : Verdict::done;
+    if (dice == 5 && random >> 24 % 16 == 0) verdict.kind = Verdict::away;
+    if (dice == 6 && random >> 24 % 32 == 0) verdict.kind = Verdict::pause;
     if (verdict.kind != Verdict::done) verdict.error_class = "simulated";
-    if (dice < 3 || dice == 4) verdict.delay = milliseconds{10 << (random >> 8) % 9};
+    if (dice < 3 || dice == 4 || dice == 5) verdict.delay = milliseconds{10 << (random >> 8) % 9};
   }
   worker.work.events += static_cast<std::int64_t>(verdicts.size());
   worker.work.busy += milliseconds{10};
-  batch.end_call(std::move(verdicts), milliseconds{10}, WorkBatch::Cancelled::failed);
-  worker.is_calling = false;
+  const CallCount count = batch.end_call(std::move(verdicts), milliseconds{10}, WorkBatch::Cancelled::failed);
+  worker.is_calling = worker.is_on_trial = false;
+  instance.change_hold([&](Hold& hold) { hold.called(count.done, count.failed, count.error_class); });
+  if (batch.paused_by()) instance.change_hold([&](Hold& hold) { hold.pause(*batch.paused_by()); });
+  if (!batch.away_for()) return;
+  queue.admit([&](Admission& admission) { return admission.go_away(now_, *batch.away_for(), "simulated"); });
+  instance.changed();
 }
 
 // ---- the settler
@@ -293,6 +323,9 @@ void Simulation::settle(SimulatedInstance& instance) {
   }
   const auto events = done->settlement.counts.events();
   run.recorded += static_cast<std::size_t>(events);
+  const auto& failures = done->settlement.settlement.failures;
+  instance.recorded(done->settlement.counts.done + done->settlement.counts.skipped,
+                    static_cast<std::int64_t>(failures.size()), "simulated");
   for (const auto& group : done->settlement.settlement.retries) instance.retry_at(now_ + group.delay);
   if (run.is_in_order()) instance.settled_in_order(run, done->settlement.keys);
   instance.settled(run, events);
@@ -321,6 +354,7 @@ void Simulation::act(const Step& step) {
       const std::int64_t fence = database_.next_fence;
       database_ = *backup_;
       database_.next_fence = fence;  // fences are random: none comes twice
+      ++restores_;
       settings_.handler.mode = database_.order == "single" ? config::Mode::single : config::Mode::sequential;
       for (std::size_t i = 0; i < instances_.size(); ++i) {
         crash(i);
@@ -330,6 +364,8 @@ void Simulation::act(const Step& step) {
       backup_ = database_;
     }
   }
+  if (step.kind == Kind::hold && !database_.pause.is_paused) database_.pause = {true, false, false, 0, {}};
+  if (step.kind == Kind::resume) database_.resume();
   if (step.kind == Kind::rebalance) assign(1 + static_cast<std::int32_t>(value % readers_.size()), number);
   if (step.kind == Kind::replay && !database_.dead.empty()) {
     auto letter = database_.dead.begin();
@@ -360,6 +396,37 @@ void Simulation::act(const Step& step) {
   }
 }
 
+/// A worker has taken events. An instance whose share of calls, or whose trial, has ended meanwhile may still run some
+/// of them.
+void Simulation::check_limits(const SimulatedInstance::Worker& worker) {
+  int calls = 0, trials = 0;
+  for (const auto& each : instances_) {
+    int running = 0;
+    bool is_on_trial = false;
+    for (const auto& other : each->pool) {
+      running += other.batch ? 1 : 0;
+      is_on_trial = is_on_trial || other.is_on_trial;
+    }
+    const bool knows = each->stopped == 0 && each->queue.state().admission.tries_one();
+    trials += is_on_trial && knows ? 1 : 0;
+    if (each->calls_asked + CallShare::lease > now_) calls += std::min(running, each->calls_granted);
+  }
+  const int most = settings_.handler.max_in_flight;
+  if (most > 0 && calls > most) {
+    violation_ = std::to_string(calls) + " calls at once, in place of " + std::to_string(most);
+  }
+  if (worker.is_on_trial && trials > 1) violation_ = std::to_string(trials) + " instances on trial at once";
+}
+
+/// The claimer sleeps until it is woken, or until a question is due.
+bool Simulation::is_time_to_ask(SimulatedInstance& instance) const {
+  if (instance.is_claimer_awake || instance.request || now_ >= instance.next_holds) return true;
+  for (const Class of : {Class::lease, Class::hold, Class::limit, Class::claim}) {
+    if (now_ >= instance.queue.next_due(of, now_)) return true;
+  }
+  return false;
+}
+
 void Simulation::pause(SimulatedInstance& instance, bool is_paused) {
   using Closed = Admission::Closed;
   instance.queue.admit([&](Admission& admission) {
@@ -376,6 +443,11 @@ void Simulation::check(const SimulatedInstance& instance) {
       SimulatedInstance::memory_events + state.room.pace().minimum() + most_of_suspect;
   const auto deferred = static_cast<std::int64_t>(instance.queue.deferred());
   const std::int64_t events = state.queue.events();
+  if (const auto rate = config::rate_per_second(settings_.handler)) {
+    const double seconds = std::chrono::duration<double>{now_.time_since_epoch() - std::chrono::hours{1}}.count();
+    const double most = *rate * (seconds + 0.5 + static_cast<double>(restores_)) + 1;
+    if (static_cast<double>(called_) > most) violation_ = std::to_string(called_) + " events called, beyond the rate";
+  }
   if (events - deferred > allowed) violation_ = std::to_string(events) + " events in memory";
   if (deferred > state.queue.queued()) violation_ = "more events deferred than queued";
   if (!database_.violation.empty()) violation_ = database_.violation;
@@ -402,8 +474,10 @@ void Simulation::end_work() {
     for (auto& each : instances_) {
       for (int i = 0; i < 4; ++i) {
         ingest(*each, 0, false);
-        ask(*each);
-        for (std::size_t worker = 0; worker < each->pool.size(); ++worker) work(*each, worker, 0);
+        if (is_time_to_ask(*each)) ask(*each);
+        for (std::size_t worker = 0; worker < each->pool.size(); ++worker) {
+          if (!each->pool[worker].is_asleep) work(*each, worker, 0);
+        }
         settle(*each);
       }
       each->queue.review({}, now_);
@@ -411,9 +485,17 @@ void Simulation::end_work() {
       check(*each);
     }
     if (has_ended()) return;
+    database_.resume();
   }
   if (!violation_.empty()) return;
   violation_ = std::to_string(database_.rows.size()) + " deliveries are stuck in order " + database_.order;
+  for (const auto& each : instances_) {
+    const auto& state = each->queue.state();
+    violation_ += "; instance " + std::to_string(each->owner) + ": admission " +
+                  std::to_string(static_cast<int>(state.admission.state())) + ", queued " +
+                  std::to_string(state.queue.queued()) + " of " + std::to_string(state.queue.events()) +
+                  ", idle workers " + std::to_string(each->idle_workers());
+  }
   for (const auto& [id, row] : database_.rows) {
     const std::string sequence = row.sequence ? std::to_string(*row.sequence) : "none";
     violation_ += "; " + std::to_string(id) + " of sequence " + sequence + (row.lane ? " in a lane" : "") + ", owner " +

@@ -32,6 +32,8 @@ struct Step {
     replay,
     reload,
     restore,
+    hold,     ///< a pause of all instances
+    resume,
   };
   Kind kind = Kind::wait;
   std::uint32_t random = 0;
@@ -68,6 +70,8 @@ class Simulation final {
   void settle(SimulatedInstance& instance);
   void note_call(const SimulatedInstance& instance, const std::vector<dispatcher::RunSlice>& call);
   bool is_called_elsewhere(const SimulatedInstance& here, const Place& place) const;
+  void check_limits(const SimulatedInstance::Worker& worker);
+  bool is_time_to_ask(SimulatedInstance& instance) const;
   void pause(SimulatedInstance& instance, bool is_paused);
   void check(const SimulatedInstance& instance);
   void reload(SimulatedInstance& instance);
@@ -81,6 +85,8 @@ class Simulation final {
   std::map<std::int32_t, std::size_t> readers_;  ///< of the shards
   std::vector<std::shared_ptr<SimulatedInstance>> instances_;
   int next_owner_ = 1;
+  std::int64_t called_ = 0;  ///< events
+  std::int64_t restores_ = 0;
   bool is_calm_ = false;  ///< no failures any more
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> calls_;  ///< by delivery, fence and offset
   std::string violation_;

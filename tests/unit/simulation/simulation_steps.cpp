@@ -26,13 +26,16 @@ SimulationSettings settings_of(std::uint64_t seed) {
   handler.lease = milliseconds{1'500};
   handler.retry.base = handler.retry.cap = milliseconds{60};
   handler.retry.max_attempts = 3;
+  handler.fuse_failures = random() % 3 == 0 ? 2 : 0;
+  if (random() % 4 == 0) handler.rate = "30/s";
+  if (random() % 3 == 0) handler.max_in_flight = 1 + static_cast<int>(random() % 3);
   return out;
 }
 
 std::vector<Step> steps_of(std::uint64_t seed, std::size_t count) {
   std::mt19937_64 random{seed + 1};
   // Of 1,000 steps, so many of each kind. Faults are rare, or nothing else happens.
-  static constexpr std::array<std::pair<Kind, int>, 15> kinds{{{Kind::wait, 110},
+  static constexpr std::array<std::pair<Kind, int>, 17> kinds{{{Kind::wait, 94},
                                                                {Kind::wait_long, 12},
                                                                {Kind::ingest, 100},
                                                                {Kind::ask, 320},
@@ -46,7 +49,9 @@ std::vector<Step> steps_of(std::uint64_t seed, std::size_t count) {
                                                                {Kind::pause, 6},
                                                                {Kind::replay, 10},
                                                                {Kind::reload, 3},
-                                                               {Kind::restore, 1}}};
+                                                               {Kind::restore, 1},
+                                                               {Kind::hold, 2},
+                                                               {Kind::resume, 14}}};
   std::vector<Step> out;
   while (out.size() < count) {
     int place = static_cast<int>(random() % 1'000);
