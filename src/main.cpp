@@ -1,4 +1,4 @@
-// The program: runs one row of the command table (cli/main_command.cpp).
+// The program: runs a row of the command table (cli/main_command.cpp).
 #include <exception>
 #include <iostream>
 #include <string>

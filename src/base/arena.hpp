@@ -7,8 +7,8 @@
 
 namespace inboxd::base {
 
-/// Memory that is freed all at once: the bytes of a batch. Views into the arena live as long as the arena. One thread
-/// at a time.
+/// Memory that is freed all at once: the bytes of a batch. Views into the arena live as long as the arena. Not
+/// thread-safe.
 class Arena final {
  public:
   explicit Arena(std::size_t chunk_bytes = 64 * 1024) : chunk_bytes_{chunk_bytes} {}

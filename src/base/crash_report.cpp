@@ -14,7 +14,7 @@ namespace {
 
 /// Enough for the handler of a signal, on every processor.
 constexpr std::size_t signal_stack_size = 64 * 1024;
-/// The most calls that one crash names. On a plugin's own thread it may have been any of them.
+/// The most calls that a crash report names. On a plugin's own thread it may have been any of them.
 constexpr int most_calls = 4;
 
 // A signal handler has no argument of ours: these are the exception to "no globals".
@@ -107,7 +107,7 @@ class CrashReport final {
   }
 
  private:
-  /// The calls of the crashed thread; or all of them, if that is a plugin's own thread or another one of ours.
+  /// The calls of the crashed thread. If it is a plugin's own thread, or another thread of ours: all calls.
   static int describe_calls(int signal, pthread_t thread, bool of_thread) {
     const LogMessage* const row = message.load();
     const auto text = row == nullptr ? std::string_view{"crashed"} : row->text;

@@ -63,7 +63,7 @@ class CrashMark final {
   std::atomic<bool> is_on_{false};
 };
 
-/// The calling thread's stack for signal handlers: the usual one may be exhausted.
+/// The calling thread's stack for signal handlers: the usual stack may be exhausted.
 class SignalStack final {
  public:
   SignalStack();

@@ -10,8 +10,8 @@
 
 namespace inboxd::base {
 
-/// A request and its answer over one connection. One deadline covers every wait, name resolution included. A function
-/// that returns false has set `problem()`. One thread.
+/// A request and its answer over a single connection. A single deadline covers every wait, name resolution included. A
+/// function that returns false has set `problem()`. Not thread-safe.
 class Exchange final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -19,7 +19,7 @@ class Exchange final {
   explicit Exchange(Clock::time_point end, std::size_t largest = 64 << 20) : end_{end}, largest_{largest} {}
 
   bool connect_to_port(const std::string& host, const std::string& port);
-  /// Tries the addresses in order, until one accepts.
+  /// Tries the addresses in order, until a connection is made.
   bool connect_to(const std::vector<Address>& addresses);
   /// A Unix socket.
   bool connect_to_path(const std::string& path);

@@ -2,7 +2,7 @@
 
 namespace inboxd::base {
 
-/// The exit statuses of every command (sysexits.h where one fits).
+/// The exit statuses of every command (from sysexits.h where a constant fits).
 enum class ExitCode : int {
   done = 0,
   no = 1,            ///< the command's own "no": problems found, or nothing matched

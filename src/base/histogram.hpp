@@ -24,7 +24,7 @@ class Histogram final {
     sum_.fetch_add(value * static_cast<double>(times), std::memory_order_relaxed);
   }
 
-  /// One thread's observations that are not added yet.
+  /// A thread's observations that are not added yet.
   struct Tally {
     std::array<std::uint32_t, most_bounds + 1> counts{};
     double sum = 0;
@@ -47,7 +47,7 @@ class Histogram final {
 
   struct Snapshot {
     std::vector<double> bounds;
-    std::vector<std::uint64_t> counts;  ///< one more than `bounds`; each bucket excludes the smaller ones
+    std::vector<std::uint64_t> counts;  ///< `bounds.size() + 1` counts; each bucket excludes the smaller buckets
     double sum = 0;
     std::uint64_t count() const {
       std::uint64_t out = 0;

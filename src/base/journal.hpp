@@ -10,8 +10,8 @@
 namespace inboxd::base {
 
 /// A connection to journald by its native protocol: an entry is a datagram of fields, so that `journalctl EVENT_ID=…`
-/// finds it. A slow journal delays one entry by at most 200 ms; later entries are dropped and counted until it keeps
-/// up. Any thread.
+/// finds it. A slow journal delays an entry by at most 200 ms; later entries are dropped and counted until it keeps up.
+/// Any thread.
 class Journal final {
  public:
   static constexpr const char* usual_path = "/run/systemd/journal/socket";
@@ -34,7 +34,7 @@ class Journal final {
   const std::string path_;
   Mutex mutex_;
   int socket_ GUARDED_BY(mutex_) = -1;
-  bool is_slow_ GUARDED_BY(mutex_) = false;  ///< the last entry was lost: the next one does not wait
+  bool is_slow_ GUARDED_BY(mutex_) = false;  ///< the last entry was lost: the next entry does not wait
   std::atomic<std::uint64_t> lost_{0};
 };
 

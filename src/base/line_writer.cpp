@@ -19,7 +19,7 @@ namespace inboxd::base {
 namespace {
 
 constexpr std::size_t most_waiting_bytes = 256 << 10;
-/// A pipe that poll() calls writable takes so many bytes without blocking (PIPE_BUF).
+/// A pipe that poll() calls writable takes this many bytes without blocking (PIPE_BUF).
 constexpr std::size_t at_once = 4096;
 constexpr int look_every_ms = 100;
 constexpr std::chrono::milliseconds last_flush{1'000};
@@ -58,7 +58,7 @@ struct LineWriter::Shared {
   Mutex mutex;
   Condition changed;
   std::string waiting GUARDED_BY(mutex);
-  std::size_t lines GUARDED_BY(mutex) = 0;  ///< waiting, those that the thread is writing not included
+  std::size_t lines GUARDED_BY(mutex) = 0;  ///< waiting lines, without the lines that the thread is writing
   bool is_writing GUARDED_BY(mutex) = false;
   bool has_thread GUARDED_BY(mutex) = false;
   bool stops GUARDED_BY(mutex) = false;

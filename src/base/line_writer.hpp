@@ -7,7 +7,7 @@
 namespace inboxd::base {
 
 /// Writes lines to a descriptor. While its reader keeps up, the caller writes, so that a crash loses no line. Otherwise
-/// lines wait for a thread of this object, up to 256 KiB; further ones are dropped and counted. So a pipe without a
+/// lines wait for a thread of this object, up to 256 KiB; further lines are dropped and counted. So a pipe without a
 /// reader delays no caller, unless another process fills the pipe at the same moment. Any thread.
 class LineWriter final {
  public:
@@ -25,7 +25,7 @@ class LineWriter final {
   std::uint64_t lost() const;
 
  private:
-  struct Shared;  ///< also the thread's, which may be left behind
+  struct Shared;  ///< shared with the thread, which may outlive this object
 
   const std::shared_ptr<Shared> shared_;
 };

@@ -58,7 +58,7 @@ std::string json_line(LogLevel level, std::string_view text, Logger::Facts facts
   return line.append(",\"kind\":").append(json_quote(slug));
 }
 
-/// The same for all lines of a kind, in every version: `journalctl MESSAGE_ID=…` finds them.
+/// Equal for all lines of a kind, in every version: `journalctl MESSAGE_ID=…` finds them.
 std::string message_id_of(std::string_view slug) {
   static constexpr Uuid name_space{
       {0x53, 0x5f, 0x0b, 0x0e, 0x9d, 0x3b, 0x4e, 0x0c, 0x8a, 0x2f, 0x61, 0x4c, 0xd5, 0x20, 0x7e, 0x19}};

@@ -13,7 +13,7 @@ enum class LogLevel { debug, info, warn, error };
 enum class LogFormat { text, json, journal };
 std::string_view name_of(LogLevel level);
 
-/// One `name=value` of a log line. Values are escaped when the line is written; never put a payload or a secret in.
+/// A `name=value` of a log line. Values are escaped when the line is written; never put a payload or a secret in.
 struct Fact {
   std::string_view name;
   std::string value;
@@ -48,7 +48,7 @@ class Logger final {
   /// A line with a plugin's own text; `slug` is the kind under which it is counted.
   void write(LogLevel level, std::string_view text, Facts facts, std::string_view slug);
 
-  /// Lines by level and slug. Lines that the level suppresses are counted, too, except those of debug.
+  /// Lines by level and slug. Lines that the level suppresses are counted, too, except debug lines.
   struct Kind {
     LogLevel level;
     std::string slug;

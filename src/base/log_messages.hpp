@@ -7,13 +7,13 @@
 
 namespace inboxd::base {
 
-/// One kind of log line. The slug is a promise to scripts and dashboards; the text may be improved.
+/// A kind of log line. The slug is a promise to scripts and dashboards; the text may be improved.
 struct LogMessage {
   std::string_view slug;         ///< `consumer.halted`: the room that writes the line, and the event
   LogLevel level;                ///< the level of its calls
   std::string_view text;         ///< the fixed phrase of the line, without its facts
-  std::string_view help;         ///< one sentence: the meaning of the line
-  std::string_view remedy = {};  ///< one sentence: the operator's action; empty if none is needed
+  std::string_view help;         ///< a sentence: the meaning of the line
+  std::string_view remedy = {};  ///< a sentence: the operator's action; empty if none is needed
 };
 
 /// All kinds, sorted by slug. `config/messages.md` lists them for operators.

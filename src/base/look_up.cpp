@@ -50,7 +50,7 @@ bool is_same_host(const Address& one, const sockaddr& other) {
   return one.family == AF_INET6 && IN6_ARE_ADDR_EQUAL(&ipv6_of(&one.bytes), &ipv6_of(&other));
 }
 
-/// Shared by the resolving thread and the waiting one; the last of them frees it.
+/// Shared by the resolving thread and the waiting thread; the last of them frees it.
 struct Answer {
   Mutex mutex;
   Condition changed;

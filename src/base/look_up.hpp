@@ -15,8 +15,8 @@ struct Address {
   socklen_t length = 0;
 };
 
-/// Resolves a host name or address and a TCP port: at least one address, or a problem. getaddrinfo may take a minute
-/// and cannot be cancelled: past `end` its thread is detached and its result dropped. Any thread.
+/// Resolves a host name or address and a TCP port. Returns at least one address, or a problem. getaddrinfo may take a
+/// minute and cannot be cancelled: past `end` its thread is detached and its result dropped. Any thread.
 Result<std::vector<Address>> look_up(const std::string& host, const std::string& port,
                                      std::chrono::steady_clock::time_point end);
 

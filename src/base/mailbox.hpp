@@ -7,7 +7,7 @@
 
 namespace inboxd::base {
 
-/// Messages from any thread to one reader. Unbounded: only for control messages, which the senders limit.
+/// Messages from any thread to a single reader. Unbounded: only for control messages, which the senders limit.
 template <class Message>
 class Mailbox final {
  public:

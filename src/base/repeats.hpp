@@ -5,7 +5,7 @@
 
 namespace inboxd::base {
 
-/// Limits repeated log lines: a text is news the first time, and again once `quiet` has passed. One thread.
+/// Limits repeated log lines: a text is news the first time, and again once `quiet` has passed. Not thread-safe.
 class Repeats final {
  public:
   using Clock = std::chrono::steady_clock;

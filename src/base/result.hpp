@@ -12,7 +12,7 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-/// A value or a problem. Check `ok()` before `value()`: the wrong one throws std::bad_variant_access, a bug of the
+/// A value or a problem. Check `ok()` before `value()`: the wrong accessor throws std::bad_variant_access, a bug of the
 /// caller.
 template <class T>
 class [[nodiscard]] Result {

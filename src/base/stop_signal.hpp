@@ -6,7 +6,7 @@
 
 namespace inboxd::base {
 
-/// Tells one loop to end, and ends its wait. Any thread requests; the loop's thread waits.
+/// Tells a loop to end, and ends its wait. Any thread requests; the loop's thread waits.
 class StopSignal final {
  public:
   using Clock = std::chrono::steady_clock;

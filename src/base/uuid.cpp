@@ -52,7 +52,7 @@ std::string Uuid::text() const {
 std::optional<Uuid> parse_uuid(std::string_view text) {
   if (text.size() != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-') return std::nullopt;
   std::optional<Uuid> out{std::in_place};
-  int valid = 0;  // negative after an invalid digit: one branch for all digits
+  int valid = 0;  // negative after an invalid digit: a single branch for all digits
   for (std::size_t i = 0; i < 16; ++i) {
     const int high = hex_value(text[digits_at[i]]);
     const int low = hex_value(text[digits_at[i] + 1U]);

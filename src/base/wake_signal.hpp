@@ -5,7 +5,7 @@
 
 namespace inboxd::base {
 
-/// Wakes one thread that sleeps until a time. A signal that comes while the thread is awake is not lost.
+/// Wakes a thread that sleeps until a time. A signal that comes while the thread is awake is not lost.
 class WakeSignal final {
  public:
   using Clock = std::chrono::steady_clock;

@@ -15,7 +15,7 @@
 namespace inboxd::config {
 namespace {
 
-/// Reports a problem at the first of the keys that the file has, unless one of them already has a problem.
+/// Reports a problem at the first of the keys that the file has, unless a key already has a problem.
 void complain(Reading& reading, std::initializer_list<std::string> keys, const std::string& sentence) {
   for (const std::string& key : keys) {
     if (reading.mentioned.is_spoilt(key)) return;
@@ -137,7 +137,7 @@ void check_retention(const Settings& settings, const std::string& key, const Top
            "raise that, or shorten this key");
 }
 
-/// The client hides excluded topics altogether, so no entry can name one.
+/// The client hides excluded topics altogether, so no entry can name such a topic.
 void check_exclude(const Settings& settings, std::size_t index, const std::string& key, Reading& reading) {
   const Texts& entries = settings.topics[index].exclude;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -191,7 +191,7 @@ void check_topic(const Settings& settings, std::size_t index, Reading& reading) 
   check_retention(settings, key, topic, reading);
 }
 
-/// Names and aliases share one name space: each must identify one handler.
+/// Names and aliases share a name space: each must identify a single handler.
 void check_names(const Settings& settings, Reading& reading) {
   std::map<std::string, std::string> taken;
   const auto take = [&](const std::string& name, const std::string& key) {

@@ -119,7 +119,7 @@ std::optional<std::string> expanded(const Node& node, const std::string& key, Re
   return std::move(text).value();
 }
 
-/// A secret, or a text that came from one of the forms of a secret. Its key is noted: it is never shown.
+/// A secret, or a text that came from a form of a secret. Its key is noted: it is never shown.
 std::optional<Secret> noted_secret(const Node& node, const std::string& key, Reading& reading) {
   auto secret = read_secret(node, key, reading.environment, reading.findings);
   if (!secret) reading.mentioned.spoil(key);
@@ -255,7 +255,7 @@ std::optional<std::string> refusal_of_value(const std::string& name, const std::
   return library(name, is_secret_property(name) ? std::string{} : value);
 }
 
-/// The same for the value of a form, which the message must not quote.
+/// As refusal_of, for the value of a form, which the message must not quote.
 std::optional<std::string> refusal_of_hidden(const std::string& name, const std::string& value,
                                              const Environment& environment) {
   if (environment.offline || !refusal_of_value(name, value, environment)) return std::nullopt;
@@ -293,7 +293,7 @@ std::optional<Value> convert_properties(const Node& node, const std::string& key
   return Value{std::move(out)};
 }
 
-/// A plain scalar is a JSON number or boolean if it reads like one; everything else is a string.
+/// A plain scalar is a JSON number or boolean if it reads like a JSON number or boolean; everything else is a string.
 nlohmann::json json_scalar(const Node& node, const std::string& text) {
   if (node.quoted) return text;
   if (text == "true" || text == "false") return text == "true";
@@ -338,7 +338,7 @@ nlohmann::json json_of(const Node& node, std::string_view name, const std::strin
   }
 }
 
-/// Several secrets, such as an old and a new one, as a JSON list.
+/// Several secrets, such as an old and a new secret, as a JSON list.
 std::optional<std::string> secrets_of(const Node& list, const std::string& key, Reading& reading) {
   auto out = nlohmann::json::array();
   for (std::size_t i = 0; i < list.items.size(); ++i) {
@@ -379,7 +379,7 @@ std::optional<Value> convert_settings(const Node& node, const std::string& key, 
   return Value{std::move(out)};
 }
 
-/// From a key to the enclosing one: `handlers[0].name`, `handlers[0]`, `handlers`.
+/// From a key to the enclosing key: `handlers[0].name`, `handlers[0]`, `handlers`.
 bool go_outwards(std::string& key) {
   const std::size_t end = key.find_last_of(".[");
   if (end == std::string::npos) return false;

@@ -11,12 +11,12 @@
 
 namespace inboxd::config {
 
-/// The keys of a file: their places, and those with a problem, which cross checks skip.
+/// The keys of a file, with their places. Cross checks skip keys that have a problem.
 class Mentioned final {
  public:
   void note(const std::string& key, Place place) { places_.emplace(key, place); }
   void note_text(const std::string& key, TextPlace place) { texts_.emplace(key, place); }
-  /// The value of the key came from one of the forms of a secret.
+  /// The value of the key came from a form of a secret.
   void note_secret(const std::string& key, Secret secret) { secrets_.emplace(key, std::move(secret)); }
   void spoil(const std::string& key) { spoilt_.insert(key); }
 

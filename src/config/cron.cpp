@@ -60,7 +60,7 @@ std::optional<int> value(const Field& field, std::string text) {
   return out && *out >= field.least && *out <= field.most ? out : std::nullopt;
 }
 
-/// One item of a list: *, 5, 1-5, with /step or without. False: a mistake.
+/// An item of a list: *, 5, 1-5, with /step or without. False: a mistake.
 template <class Bits>
 bool add_item(const Field& field, const std::string& item, Bits& out) {
   const auto slash = item.find('/');

@@ -96,7 +96,7 @@ base::Result<SplitUrl> split_url(std::string url, std::size_t begin) {
   return SplitUrl{std::move(url), user.value() ? user.value() : query.value()};
 }
 
-/// One `name = 'value'` of a connection string; moves `at` past it.
+/// A `name = 'value'` of a connection string; moves `at` past it.
 struct Pair {
   std::string name;
   std::string value;

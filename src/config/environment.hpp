@@ -7,7 +7,7 @@
 
 namespace inboxd::config {
 
-/// The Kafka client library's verdict on its properties: a sentence, or nullopt if it accepts one. The caller supplies
+/// The Kafka client library's verdict on its properties: a sentence, or nullopt if it accepts them. The caller supplies
 /// it, because this room does not link the library. Unset: accepts everything.
 struct KafkaLibrary {
   std::function<std::optional<std::string>(const std::string& name)> refusal_of_name = {};

@@ -30,11 +30,11 @@ struct Finding {
   std::string sentence;  ///< the mistake and the remedy
   bool operator==(const Finding&) const = default;
 
-  /// `file:line:column: key: sentence`, one line.
+  /// `file:line:column: key: sentence`, on a single line.
   std::string text() const;
 };
 
-/// Collects the findings of one file. Keeps at most `limit` problems: a hostile file has many.
+/// Collects the findings of a file. Keeps at most `limit` problems: a hostile file has many.
 class Findings final {
  public:
   static constexpr std::size_t limit = 100;
@@ -45,7 +45,7 @@ class Findings final {
   void warning(Place place, std::string key, std::string sentence);
   bool has_problems() const { return !problems_.empty(); }
 
-  /// In the order of the file; beyond the limit, the last one counts the rest.
+  /// In the order of the file; beyond the limit, the last problem counts the rest.
   std::vector<Finding> problems() const;
   std::vector<Finding> warnings() const;
 

@@ -9,7 +9,7 @@
 namespace inboxd::config {
 namespace {
 
-/// Of the daemon's properties those that concern any client, not only a consumer.
+/// Whether the property concerns every client, not only a consumer.
 bool is_of_connection(const std::string& name) {
   constexpr std::array parts{"security.",         "sasl.",           "ssl.",
                              "enable.ssl.",       "enable.sasl.",    "https.",
@@ -23,7 +23,7 @@ bool is_of_connection(const std::string& name) {
 
 Handler with_connection(Handler handler, const Kafka& kafka) {
   if (handler.plugin != "kafka") return handler;
-  // One in the file becomes a setting that the plugin refuses as unknown.
+  // An entry `connection` in the file becomes a setting that the plugin refuses as unknown.
   if (auto given = handler.settings.extract("connection")) {
     given.key() = "connection (the daemon sets it)";
     handler.settings.insert(std::move(given));

@@ -302,7 +302,7 @@ Loaded load_text(std::string_view text, const std::string& file, const Environme
 }
 
 std::string without_secrets(std::string text, const Loaded& loaded) {
-  constexpr std::size_t shortest = 4;  // a shorter one is in many words
+  constexpr std::size_t shortest = 4;  // a shorter secret is part of many words
   for (const auto& [key, secret] : loaded.secrets) {
     const std::string& hides = secret.reveal();
     if (hides.size() < shortest) continue;

@@ -36,7 +36,7 @@ struct Loaded {
 /// throws for the content of a file. Blocks on file I/O.
 Loaded load_file(const std::string& path, const Environment& environment);
 
-/// The same for a text; messages call it `file`.
+/// As `load`, for a text; messages call it `file`.
 Loaded load_text(std::string_view text, const std::string& file, const Environment& environment);
 
 /// The text with the secrets of the configuration hidden, for messages of others that may quote a setting.

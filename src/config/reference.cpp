@@ -84,7 +84,7 @@ constexpr const char* minimal_heading =
     R"(# The required keys; all others have a default. inboxd.yaml has every key, README.md describes them.
 )";
 
-/// One key of a block of keys.
+/// A key of a block of keys.
 struct Line {
   std::string key;  ///< within the block: `retry.base`
   std::string value;
@@ -172,7 +172,7 @@ bool always(const Description&) { return true; }
 bool is_minimal(const Description& about) { return about.is_in_minimal; }
 bool is_of_pattern(const Description& about) { return about.key == "pattern" || about.key.starts_with("custom."); }
 
-/// A topic has a name or a pattern, and custom rules with one envelope only: two topics show all keys.
+/// A topic has either a name or a pattern, and custom rules need `envelope: custom`: two topics show all keys.
 void write_topics(BlockWriter& writer, const std::vector<Row<Topic>>& rows) {
   writer.item(lines_of(rows, "", [](const Description& about) { return !is_of_pattern(about); }));
   Lines second = lines_of(rows, "", is_of_pattern);

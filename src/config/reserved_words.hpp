@@ -4,8 +4,8 @@
 
 namespace inboxd::config {
 
-/// Words that cannot stand unquoted before a dot in SQL or PL/pgSQL, as the schema's name does in ours: all but the
-/// unreserved ones of pg_get_keywords() in PostgreSQL 14 to 18, and PL/pgSQL's own.
+/// Words that cannot stand unquoted before a dot in SQL or PL/pgSQL, as the schema's name does in ours: all words of
+/// pg_get_keywords() in PostgreSQL 14 to 18 that are not unreserved, and the reserved words of PL/pgSQL.
 inline constexpr std::string_view reserved_words =
     " "
     "all analyse analyze and any array as asc asymmetric authorization begin between bigint binary bit boolean "

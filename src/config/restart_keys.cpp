@@ -53,7 +53,7 @@ void take_retention(std::vector<Topic>& topics, const std::vector<Topic>& from) 
 std::vector<std::string> restart_needed(const Settings& before, const Settings& after) {
   const Table table = settings_table();
   std::vector<std::string> out;
-  Settings wanted = after;  // a file with another text is read by those that use it
+  Settings wanted = after;  // a changed text in a file is read again by the parts that use it
   for (const auto& [name, secret] : after.kafka.secrets) {
     const auto old = before.kafka.secrets.find(name);
     if (old != before.kafka.secrets.end() && old->second == secret) {

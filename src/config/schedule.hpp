@@ -16,7 +16,8 @@ class Schedule final {
 
   /// The first close after `after`.
   Time next(Time after) const;
-  /// The latest close after `from` and not after `now`; nullopt: none. However many were missed, they are one.
+  /// The latest close after `from` and not after `now`; nullopt: none. Any number of missed closes counts as a single
+  /// close.
   std::optional<Time> latest(Time from, Time now) const;
 
  private:

@@ -17,7 +17,7 @@ inline constexpr std::string_view hidden = "********";
 bool is_secret_property(std::string_view name);
 bool is_secret_setting(std::string_view name);
 
-/// Whether the node is one of the forms `{file: …}`, `{credential: …}` and `{env: …}`.
+/// Whether the node is a form of a secret: `{file: …}`, `{credential: …}` or `{env: …}`.
 bool is_secret_form(const Node& node);
 
 /// A secret from `{file: …}`, `{credential: …}`, `{env: …}`, or a literal (with a warning if it is in the file itself).

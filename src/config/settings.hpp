@@ -68,7 +68,7 @@ struct Kafka {
   std::string instance_id;                     ///< empty: dynamic membership
   std::string name_space;
   std::map<std::string, std::string> properties;
-  Secrets secrets;                             ///< those of the properties that came from a file
+  Secrets secrets;                             ///< the properties that came from a file
   bool operator==(const Kafka&) const = default;
 
   /// The properties, with files read at this moment.
@@ -167,16 +167,16 @@ milliseconds delay_after(const Retry& retry, std::int32_t attempt);
 /// The longest time from the first attempt to the last, jitter included. Pure.
 milliseconds longest_span(const Retry& retry);
 
-/// sequential: events of one order key one after the other. single: in no order. batch: all of a window together.
+/// sequential: events of an order key run in order. single: in no order. batch: all of a window together.
 enum class Mode { sequential, single, batch };
 enum class OrderScope { partition, handler };
-/// Events without an order key: in no order, or as if they had one key in common.
+/// Events without an order key: in no order, or as if they had a common key.
 enum class MissingKey { unordered, partition, shared };
-/// A failed event's key: blocked until the event has its outcome; the same, and parked behind it if it is dead; or not
+/// A failed event's key: blocked until the event has its outcome; blocked, and parked if the event is dead; or not
 /// blocked.
 enum class OnFailure { block, park, skip };
 
-/// none: calls of a window have its events by arrival. key: each call has the events of one record key.
+/// none: calls of a window have its events by arrival. key: each call has the events of a single record key.
 enum class GroupBy { none, key };
 
 /// The windows of a batch handler: a grid of `every`, or the times of `cron` in its zone.
@@ -186,7 +186,7 @@ struct Batch {
   std::string time_zone = "UTC";               ///< IANA name, for cron
   int at_least = 1;                            ///< events, or the close is postponed
   milliseconds max_wait{0};                    ///< the longest postponement; 0: ten windows
-  int max_events = 1'000;                      ///< of one call
+  int max_events = 1'000;                      ///< of a call
   GroupBy group_by = GroupBy::none;
   bool operator==(const Batch&) const = default;
 };
@@ -200,7 +200,7 @@ struct Handler {
   std::vector<std::string> aliases;
   std::string plugin;                          ///< a shipped name, or a path to a .so
   std::vector<std::string> topics;             ///< exact, or a prefix that ends with *; empty = all
-  std::vector<std::string> types;              ///< the same; empty = all
+  std::vector<std::string> types;              ///< event types, in the same form; empty = all
   StartAt start{StartAt::Kind::end, 0};
   Mode mode = Mode::sequential;
   std::string order_by = "key";                ///< key, subject, header:NAME or json:/pointer
@@ -211,12 +211,12 @@ struct Handler {
   Batch batch;
   int concurrency = 8;
   int events_per_call = 1;
-  int group = 50;                              ///< calls that share one transaction
+  int group = 50;                              ///< calls that share a transaction
   milliseconds deadline{30'000};
   milliseconds lease{30'000};
-  int max_crashes = 10;                        ///< an event in flight at so many crashes is dead-lettered
+  int max_crashes = 10;                        ///< an event in flight at this many crashes is dead-lettered
   Retry retry;
-  int fuse_failures = 0;                       ///< so many in a row pause the handler; 0: none
+  int fuse_failures = 0;                       ///< consecutive failures that pause the handler; 0: none
   std::optional<milliseconds> expire_after;    ///< since occurred_at, else received_at; nullopt: never
   std::string dead_letter_topic;               ///< where its dead letters are published; empty: nowhere
   std::string rate = "unlimited";              ///< events over all instances: N/s, N/m or N/h
@@ -240,8 +240,8 @@ struct Policy {
   std::shared_ptr<const Topics> topics{};  ///< null: all topics have unwrap: auto
 };
 
-/// The scope in force: a key that is not the record's may arrive on several partitions, so one instance runs them all.
-/// One instance runs a window, too.
+/// The scope in force. An order key that is not the record's key may arrive on several partitions, so a single instance
+/// runs them all. A window, too, is run by a single instance.
 inline OrderScope order_scope_of(const Handler& handler) {
   if (handler.mode == Mode::batch) return OrderScope::handler;
   return handler.order_by == "key" ? handler.order_scope : OrderScope::handler;
@@ -281,7 +281,7 @@ struct Admin {
   AdminRead read = AdminRead::loopback;
   Secret token;                                ///< allows every operation; empty: no changes
   Secret read_token;                           ///< allows every read; empty: none
-  std::vector<std::string> hosts;              ///< accepted Host names beside localhost
+  std::vector<std::string> hosts;              ///< accepted Host names in addition to localhost
   int connections = 64;
   int queue = 16;                              ///< most requests that wait for each worker thread
   std::size_t header_limit = 16 << 10;
@@ -341,7 +341,7 @@ struct Settings {
   milliseconds drain{25'000};
   milliseconds liveness_grace{60'000};
 
-  /// Connections beside those of ingest and handlers: control, settler, claimer, maintenance, relay, and admin
+  /// Connections besides ingest's and the handlers': control, settler, claimer, maintenance, relay, and admin
   /// operations.
   int other_connections() const { return 4 + (outbox.relay ? 1 : 0) + (admin.is_off() ? 0 : 1); }
   bool operator==(const Settings&) const = default;

@@ -14,7 +14,7 @@ namespace inboxd::config {
 using Texts = std::vector<std::string>;
 using TextMap = std::map<std::string, std::string>;
 
-/// The value of one key. The key's type decides the alternative: choices (by index) and sizes are numbers.
+/// The value of a key. The key's type decides the alternative: choices (by index) and sizes are numbers.
 using Value = std::variant<bool, std::int64_t, double, std::string, std::chrono::milliseconds, Retention::Keep, StartAt,
                            Secret, Texts, TextMap, RetryRules>;
 
@@ -26,7 +26,7 @@ enum class Type {
   duration,
   keep,  ///< a duration or `forever`
   size,
-  start,  ///< one of the choices, or an RFC 3339 time
+  start,  ///< a choice, or an RFC 3339 time
   choice,
   secret,
   texts,
@@ -35,11 +35,11 @@ enum class Type {
   plugin_settings,  ///< a plugin's own
 };
 
-/// One key. Loader, `config show`, reference, schema and the generated files all read this.
+/// A key of the configuration. Loader, `config show`, reference, schema and the generated files all read this.
 struct Description {
   std::string key;  ///< `ingest.batch_events`; within a topic or handler `retry.base`
   Type type = Type::text;
-  std::string help;  ///< one sentence
+  std::string help;  ///< a sentence
   std::vector<std::string> choices;
   std::int64_t least = 0;  ///< a number, milliseconds or bytes
   std::int64_t most = 0;
@@ -82,7 +82,7 @@ Table settings_table();
 /// The accepted values, to follow "is not" or "must be": `a whole number from 1 to 64`.
 std::string wanted_by(const Description& about);
 
-/// The same in few words, for documents: `1 to 64`. Empty if the key's sentence says it all.
+/// The range in few words, for documents: `1 to 64`. Empty if the key's sentence says it all.
 std::string range_of(const Description& about);
 
 }  // namespace inboxd::config

@@ -124,7 +124,7 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(duration("lease", second, hour,
                       "After so long without a heartbeat from an instance, others take over its events.")),
       &Handler::lease);
-  // Three crashes beside other events, then at least one alone: fewer would dead-letter innocent neighbours.
+  // Three crashes together with other events, then at least one alone: fewer would dead-letter innocent neighbours.
   add(common(number("max_crashes", 4, 1'000,
                     "An event in flight at so many crashes or kills of an instance is dead-lettered without another "
                     "call. From the third on, it runs apart from other suspects; its last calls run alone. "

@@ -6,8 +6,8 @@ namespace {
 
 using namespace rows;
 
-/// A PostgreSQL message ends at 1 GiB. A batch may exceed its limit by one record, whose payload, key and headers may
-/// each reach the topic's limit.
+/// A PostgreSQL message ends at 1 GiB. A batch may exceed its limit by one record. The record's payload, key and
+/// headers may each reach the topic's limit.
 constexpr std::int64_t most_batch = 256 * mebibyte;
 constexpr std::int64_t most_payload = 128 * mebibyte;
 /// No run spans more offsets (sql/README.md), so no run holds more events.

@@ -69,7 +69,7 @@ std::string map_text(const Description& about, const TextMap& map) {
   return "{" + out + "}";
 }
 
-/// Judges a plugin's setting by its name; rather hides one too many.
+/// Judges a plugin's setting by its name; in doubt it hides the setting.
 bool may_be_secret(const std::string& name) {
   std::string text = base::lower(name);
   std::replace(text.begin(), text.end(), '-', '_');

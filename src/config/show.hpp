@@ -8,14 +8,14 @@
 /// Values as text and JSON for people and programs. Secrets appear as `********`. Pure functions.
 namespace inboxd::config {
 
-/// A value as a configuration file would say it, on one line: `30s`, `[orders, "a b"]`. Empty for an empty text or
+/// A value as a configuration file would say it, on a single line: `30s`, `[orders, "a b"]`. Empty for an empty text or
 /// secret.
 std::string written(const Description& about, const Value& value);
 
-/// The same for programs: numbers, flags and lists as JSON, the rest as text, null for an empty text or secret.
+/// A value for programs: numbers, flags and lists as JSON, the rest as text, null for an empty text or secret.
 nlohmann::json json_written(const Description& about, const Value& value);
 
-/// One entry of a map: librdkafka's properties, a plugin's settings. `secrets`: texts that came from a form, by key;
+/// An entry of a map: librdkafka's properties, a plugin's settings. `secrets`: texts that came from a form, by key;
 /// `key`: the entry's.
 std::string entry_written(const Description& about, const std::string& name, const std::string& text,
                           const Secrets& secrets = {}, const std::string& key = {});
@@ -24,15 +24,15 @@ std::string entry_written(const Description& about, const std::string& name, con
 /// `written` hides.
 bool is_from_form(const Secrets& secrets, const std::string& key, const Value& value);
 
-/// A text as a YAML scalar, in double quotes if a plain one would mean something else.
+/// A text as a YAML scalar, in double quotes if a plain scalar would mean something else.
 std::string yaml_scalar(const std::string& text);
 
 /// `config show`: a line for each key with its value and origin (`default`, `inboxd.yaml:12`,
 /// `handler_defaults inboxd.yaml:30`).
 std::string show_text(const Loaded& loaded);
 
-/// The same as one JSON document: {"file", "settings": [{"key", "value", "text", "origin", "line", "column"}]}. `text`
-/// is as in show_text; `origin` is `default`, `file` or `handler_defaults`; a default has no line and column.
+/// The settings as a JSON document: {"file", "settings": [{"key", "value", "text", "origin", "line", "column"}]}.
+/// `text` is as in show_text; `origin` is `default`, `file` or `handler_defaults`; a default has no line and column.
 std::string show_json(const Loaded& loaded);
 
 }  // namespace inboxd::config

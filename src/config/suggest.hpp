@@ -7,7 +7,7 @@
 namespace inboxd::config {
 
 /// The candidate nearest to a misspelt word; nullopt if none is near. Letter case, `-` and `_` do not count; two
-/// swapped letters count as one mistake.
+/// swapped letters count as a single mistake.
 std::optional<std::string> closest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// `; did you mean NAME?`, to end a sentence about `word`; empty if no candidate is near.

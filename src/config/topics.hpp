@@ -42,11 +42,12 @@ inline constexpr std::array<std::string_view, 5> internal_topics{
     "__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata", "__remote_log_metadata"};
 bool is_internal_topic(std::string_view name);
 
-/// The expression of an entry of `exclude`: itself, or for a name with `*` one that matches all such names.
+/// The expression of an entry of `exclude`: the entry itself, or for a name with `*` an expression that matches all
+/// such names.
 std::string excluding_expression(const std::string& entry);
 
 /// Maps a topic's name to its configuration: the exact name first, then the patterns in order. Patterns never match
-/// Kafka's own topics, nor those that any entry excludes. Any thread.
+/// Kafka's own topics, nor topics that any entry excludes. Any thread.
 class Topics final {
  public:
   explicit Topics(const std::vector<Topic>& topics);

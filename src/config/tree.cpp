@@ -35,8 +35,8 @@ TextPlace block_place(std::string_view raw, Place place, std::string_view text) 
   return {place, false};
 }
 
-/// The place of a scalar's text; `raw` is the file from the scalar on. Exact for block scalars (|), and for texts of
-/// one line without escapes.
+/// The place of a scalar's text; `raw` is the file from the scalar on. Exact for block scalars (|), and for single-line
+/// texts without escapes.
 TextPlace text_place(std::string_view raw, Place place, std::string_view text) {
   if (raw.starts_with('|')) return block_place(raw, place, text);
   const int quote = raw.starts_with('"') || raw.starts_with('\'') ? 1 : 0;

@@ -33,9 +33,9 @@ struct Entry {
 inline constexpr std::size_t largest_file = 1 << 20;
 inline constexpr std::size_t deepest_nesting = 32;
 
-/// Reads one YAML document. Refused, as problems in `findings`: bytes that are not UTF-8, a file over `largest_file`,
-/// nesting beyond `deepest_nesting`, duplicate keys, keys that are not text, anchors, aliases, tags, a second document.
-/// nullopt if the text could not be read to its end.
+/// Reads a single YAML document. Refused, as problems in `findings`: bytes that are not UTF-8, a file over
+/// `largest_file`, nesting beyond `deepest_nesting`, duplicate keys, keys that are not text, anchors, aliases, tags, a
+/// second document. nullopt if the text could not be read to its end.
 std::optional<Node> parse_tree(std::string_view text, Findings& findings);
 
 }  // namespace inboxd::config

@@ -38,7 +38,7 @@ std::optional<std::string_view> cloudevents_format(std::string_view content_type
   return rest.substr(0, rest.find_first_of("; \t"));
 }
 
-/// The header `ce_NAME`, or `ce-NAME` as in HTTP; the last one counts.
+/// The header `ce_NAME`, or `ce-NAME` as in HTTP; of several headers the last counts.
 const event::Header* find_attribute(const std::vector<event::Header>& headers, std::string_view name) {
   for (auto it = headers.rbegin(); it != headers.rend(); ++it) {
     const std::string_view header = it->name;

@@ -16,7 +16,7 @@ struct Part {
 using Places = std::array<std::string_view, Part::count>;
 using Values = std::array<JsonValue, Part::count>;
 
-/// Reads all places in the value, in one pass. Returns the problem if there is no JSON.
+/// Reads all places in the value, in a single pass. Returns the problem if there is no JSON.
 std::string_view look_in_value(const Input& in, const Places& places, Values& out) {
   std::array<std::string_view, Part::count> pointers;
   bool wanted = false;

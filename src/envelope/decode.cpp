@@ -96,7 +96,7 @@ void check(Reading& reading) {
   check_attribute(reading, "subject", reading.subject);
 }
 
-/// The producer's identity, or the one by the topic's on_missing_id; nothing: quarantine.
+/// The producer's identity, or the identity by the topic's on_missing_id; nothing: quarantine.
 std::optional<Identity> identify(const Reading& reading, const Input& in, Steps steps) {
   if (reading.problem && *reading.problem != Rejection::no_id) return std::nullopt;
   if (auto of_copy = identity_of_copy(reading, in)) return of_copy;

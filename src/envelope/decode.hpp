@@ -19,7 +19,7 @@ std::string_view name_of(Rejection rejection);
 /// The record goes to quarantine, raw.
 struct Rejected {
   Rejection reason = Rejection::no_id;
-  std::string detail;                          ///< one sentence, for people
+  std::string detail;                          ///< a sentence, for people
 };
 
 /// A tombstone on a topic that says `tombstones: skip`.
@@ -49,12 +49,12 @@ inline std::size_t result_of(const Decoded& decoded) {
 /// `event`, `skipped`, `no_id` …
 std::string_view result_name(std::size_t result);
 
-/// Decodes one record: finds its identity and attributes. Pure, any thread; never throws for bad input. Views in the
+/// Decodes a record: finds its identity and attributes. Pure, any thread; never throws for bad input. Views in the
 /// event point into the record's memory or into `arena`. The caller sets `shard_id` and `received_at`. `rule` becomes
-/// the number of the rule that matched, if one did.
+/// the number of the rule that matched, if any.
 Decoded decode(const event::Record& record, const TopicRules& rules, base::Arena& arena, std::size_t* rule = nullptr);
 
-/// One step of decoding, for `explain`: the rule that was tried, whether it matched, and why.
+/// A step of decoding, for `explain`: the rule that was tried, whether it matched, and why.
 struct Step {
   std::string rule;
   bool matched = false;

@@ -71,7 +71,7 @@ bool has_upper_case(std::string_view uuid) {
   return all == 0;
 }
 
-/// Whether the payload is the one that an inbox published with these headers.
+/// Whether the payload is the payload that an inbox published with these headers.
 bool has_payload_of_copy(const event::Record& record) {
   const event::Header* const digest = event::find_header(record.headers, event::copy_digest_header);
   if (digest == nullptr || !digest->value) return false;
@@ -79,7 +79,7 @@ bool has_payload_of_copy(const event::Record& record) {
                         : *digest->value == event::digest_of_null;
 }
 
-/// The same bytes on machines of either byte order.
+/// Gives equal bytes on machines of either byte order.
 std::uint64_t little_endian(std::uint64_t number) {
   if constexpr (std::endian::native == std::endian::big) return __builtin_bswap64(number);
   return number;

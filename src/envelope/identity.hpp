@@ -30,7 +30,7 @@ struct Identity {
 std::optional<std::string> problem_with_id(std::string_view id);
 
 /// The event's own identity, if the record is a copy or a dead letter of an inbox, at any number of hops and whichever
-/// rule matched. nullopt if the payload is another one: an application has forwarded the headers of a copy.
+/// rule matched. nullopt if the payload differs: an application has forwarded the headers of a copy.
 std::optional<Identity> identity_of_copy(const Reading& reading, const Input& in);
 
 /// For a reading that was checked and has no problem.
@@ -39,8 +39,8 @@ Identity identity_of(const Reading& reading, const Input& in);
 Identity identity_by_position(const Input& in);
 Identity identity_by_digest(const Input& in);
 
-/// A 64-bit hash of key and payload alone. It tells null from empty and sees the border between the two. The same on
-/// every machine and in every version.
+/// A 64-bit hash of key and payload alone. It tells null from empty and sees the border between the two. Equal on every
+/// machine and in every version.
 std::int64_t digest_of(event::MaybeBytes key, event::MaybeBytes payload);
 
 }  // namespace inboxd::envelope

@@ -47,8 +47,8 @@ class Reader final {
   ondemand::parser parser_;
 };
 
-/// One for each thread: allocating a parser costs more than reading a text, and `decode` has no state to keep it in.
-/// Each `open` starts afresh, so no record sees another one's data.
+/// A reader for each thread: allocating a parser costs more than reading a text, and `decode` has no state to keep it
+/// in. Each `open` starts afresh, so no record sees the data of another record.
 Reader& reader_of_this_thread() {
   thread_local Reader reader;
   return reader;
@@ -72,7 +72,7 @@ bool token_is(std::string_view token, std::size_t index) {
   return error == std::errc{} && end == token.data() + token.size() && number == index;
 }
 
-/// The pointers that lead through one place of the text, each with its rest.
+/// The pointers that lead through a place of the text, each with its rest.
 struct Paths {
   struct Path {
     std::size_t index = 0;
@@ -112,7 +112,7 @@ std::string_view trimmed(std::string_view token) {
   return token.substr(0, last == token.npos ? 0 : last + 1);
 }
 
-/// One pass over a document along the paths.
+/// A pass over a document along the paths.
 class Walk final {
  public:
   Walk(std::span<JsonValue> found, base::Arena& arena) : found_{found}, arena_{arena} {}
@@ -167,7 +167,7 @@ class Walk final {
     const bool container = type == ondemand::json_type::object || type == ondemand::json_type::array;
     if (!container) here = scalar(value, type);
     else here.kind = Kind::other;
-    // Also for longer pointers: a repeated key replaces all values found under the first one.
+    // Also for longer pointers: a repeated key replaces all values found under the earlier key.
     for (const auto& path : paths.all()) found_[path.index] = path.rest.empty() ? here : JsonValue{};
     if (type == ondemand::json_type::object) {
       ondemand::object object;
@@ -212,7 +212,7 @@ simdjson::error_code find(Reader& reader, std::string_view json, const Paths& pa
   return more_follows ? simdjson::TAPE_ERROR : simdjson::SUCCESS;
 }
 
-/// The text of bytes that are one JSON string.
+/// The text of bytes that are a JSON string.
 std::optional<std::string_view> unescaped(std::string_view json, base::Arena& arena) {
   Reader& reader = reader_of_this_thread();
   ondemand::document document;
@@ -264,7 +264,7 @@ std::string_view find_in_json(std::string_view json, std::span<const std::string
 }
 
 event::MaybeBytes producer_text(event::MaybeBytes bytes, base::Arena& arena) {
-  constexpr std::size_t longest_wrapped = 16 * 1024;  // longer ones are no id or name
+  constexpr std::size_t longest_wrapped = 16 * 1024;  // longer texts are no id or name
   if (!bytes || bytes->size() < 2 || bytes->size() > longest_wrapped) return bytes;
   if ((bytes->front() & '\x80') != 0) return amqp_text(*bytes, arena).value_or(*bytes);
   if (bytes->front() == '"' && bytes->back() == '"') return unquoted(*bytes, arena);

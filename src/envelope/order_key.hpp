@@ -8,8 +8,8 @@
 
 namespace inboxd::envelope {
 
-/// The hash of an order key, by which events are kept in order: two keys with one hash only wait for each other. The
-/// same on every machine and in every version, because lanes keep it. no_order_key: the event runs in no order.
+/// The hash of an order key, by which events are kept in order: two keys with equal hashes only wait for each other.
+/// Equal on every machine and in every version, because lanes keep it. no_order_key: the event runs in no order.
 using KeyHash = std::int64_t;
 constexpr KeyHash no_order_key = 0;
 

@@ -8,7 +8,7 @@ namespace {
 using config::EnvelopeKind;
 
 /// A new family adds a file with its functions, and its lines here. Order: rules with an explicit mark (a content type,
-/// a `ce_` header) before those that guess from the value or from a header named `id`.
+/// a `ce_` header) before rules that guess from the value or from a header named `id`.
 constexpr std::array rules{
     Rule{"cloudevents structured", EnvelopeKind::cloudevents, read_cloudevents_structured},
     Rule{"cloudevents binary", EnvelopeKind::cloudevents, read_cloudevents_binary},

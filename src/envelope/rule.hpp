@@ -30,11 +30,11 @@ struct Reading {
   event::MaybeBytes subject;
   std::optional<event::Microseconds> occurred_at;
   std::optional<base::Uuid> uuid;              ///< set by the check: the id, if it is unique alone and a UUID
-  std::optional<Rejection> problem;            ///< the gravest one
+  std::optional<Rejection> problem;            ///< the gravest problem
   std::string detail;                          ///< a sentence about it
 
-  /// Notes a problem, if it is graver than the noted one. A bad id is gravest, a missing id least grave: the topic may
-  /// have a remedy for it (`on_missing_id`), which must not hide the others.
+  /// Notes a problem, if it is graver than the noted problem. A bad id is gravest, a missing id least grave: the topic
+  /// may have a remedy for it (`on_missing_id`), which must not hide the others.
   template <class... Parts>
   void complain(Rejection reason, const Parts&... parts) {
     const auto gravity = [](Rejection r) { return r == Rejection::bad_id ? 3 : r == Rejection::no_id ? 1 : 2; };
@@ -55,7 +55,7 @@ struct Rule {
   ReadRule read = nullptr;
 };
 
-// One function for each rule; one file for each family of producers.
+// A function for each rule; a file for each family of producers.
 bool read_cloudevents_structured(const Input& in, Reading& out, std::string* why);
 bool read_cloudevents_binary(const Input& in, Reading& out, std::string* why);
 bool read_cloudevents_in_value(const Input& in, Reading& out, std::string* why);

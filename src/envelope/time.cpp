@@ -35,7 +35,7 @@ class Fields final {
     return out <= most;
   }
 
-  /// Any number of digits; those after the sixth are ignored.
+  /// Any number of digits; digits after the sixth are ignored.
   bool fraction(event::Microseconds& out) {
     std::size_t digits = 0;
     out = 0;
@@ -73,7 +73,7 @@ config::TimeUnit unit_of(std::int64_t number) {
   return amount < longest_seconds * factor * factor ? config::TimeUnit::us : config::TimeUnit::ns;
 }
 
-/// `digits`: behind the point.
+/// `digits`: the digits after the point.
 std::optional<event::Microseconds> since_1970(std::int64_t number, std::string_view digits, config::TimeUnit unit) {
   if (unit == config::TimeUnit::automatic) unit = unit_of(number);
   const bool is_nanoseconds = unit == config::TimeUnit::ns;
@@ -86,7 +86,7 @@ std::optional<event::Microseconds> since_1970(std::int64_t number, std::string_v
   return out;
 }
 
-/// A whole number, or a decimal one.
+/// A whole or a decimal number.
 std::optional<event::Microseconds> parse_number(std::string_view text, config::TimeUnit unit) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

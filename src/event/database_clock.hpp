@@ -6,7 +6,7 @@
 
 namespace inboxd::event {
 
-/// The database's clock, as its last answer told it; this machine's until the first one. Any thread.
+/// The database's clock, as its last answer told it; this machine's clock until the first answer. Any thread.
 class DatabaseClock final {
  public:
   using Clock = std::chrono::steady_clock;

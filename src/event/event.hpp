@@ -8,7 +8,7 @@
 
 namespace inboxd::event {
 
-/// One accepted message, immutable. A view: its bytes belong to the batch, or to the leased run, that it is part of.
+/// An accepted message, immutable. A view: its bytes belong to the batch, or to the leased run, that it is part of.
 struct Event {
   std::int32_t shard_id = 0;
   bool may_have_context = true;                ///< false: it has no trace context

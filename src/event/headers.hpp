@@ -13,12 +13,12 @@ namespace inboxd::event {
 inline constexpr std::string_view origin_id_header = "inboxd-event-id";
 inline constexpr std::string_view origin_topic_header = "inboxd-topic";
 
-/// Headers as one byte string, faithful to order, repetition, null values and any bytes: for each header its name's
-/// length (int32, network order), the name, its value's length (int32; -1 is null), the value. The format of column
-/// `event.headers`, read by SQL's `inbox.headers_of(bytea)`.
+/// Headers as a single byte string, faithful to order, repetition, null values and any bytes: for each header its
+/// name's length (int32, network order), the name, its value's length (int32; -1 is null), the value. The format of
+/// column `event.headers`, read by SQL's `inbox.headers_of(bytea)`.
 std::string pack_headers(const std::vector<Header>& headers);
 
-/// The same in the arena's memory: the hot path allocates nothing else.
+/// Packs into the arena's memory: the hot path allocates nothing else.
 std::string_view pack_headers(const std::vector<Header>& headers, base::Arena& arena);
 
 /// Their size in packed form.

@@ -45,7 +45,7 @@ class Grammar final {
  public:
   explicit Grammar(std::string_view text) : text_{text} {}
 
-  /// One value, and nothing else.
+  /// A single value, and nothing else.
   bool is_value() {
     for (;;) {
       skip_blanks();

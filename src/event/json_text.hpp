@@ -8,7 +8,7 @@ namespace inboxd::event {
 enum class JsonProblem {
   none,
   empty,
-  schema_id,  ///< they begin as behind a schema registry's serializer, and no JSON follows
+  schema_id,  ///< they begin like a schema registry serializer's bytes, and no JSON follows
   not_utf8,
   grammar,
 };
@@ -22,8 +22,8 @@ struct JsonText {
   bool is_json() const { return problem == JsonProblem::none; }
 };
 
-/// Decides what JSON is, for ids, `body` and every handler: one value by the grammar of RFC 8259, in UTF-8, with blanks
-/// around it. Numbers of any size, repeated keys, lone surrogates in escapes and any depth are JSON. SQL's
+/// Decides what JSON is, for ids, `body` and every handler: a single value by the grammar of RFC 8259, in UTF-8, with
+/// blanks around it. Numbers of any size, repeated keys, lone surrogates in escapes and any depth are JSON. SQL's
 /// `inbox.body_of` skips the same bytes. Allocates nothing up to 4,096 levels.
 JsonText json_in(std::string_view payload);
 

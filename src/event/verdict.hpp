@@ -11,7 +11,7 @@ inline constexpr std::string_view unnamed_class = "failed";
 /// Of an event that a cancelled handler did not come to.
 inline constexpr std::string_view cancelled_class = "cancelled";
 
-/// The verdict of one call on one event. The handler returns it, or another part of the daemon does in its place: the
+/// The verdict of a call on an event. The handler returns it, or another part of the daemon does in its place: the
 /// plugin room (`no-verdict`, `bad-verdict`, `exception`, `cancelled`) or the dispatcher (a deadline, a crash).
 struct Verdict {
   /// skipped: the handler has no use for the event. away, pause: not handled, and no attempt; the handler makes no

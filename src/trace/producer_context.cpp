@@ -53,7 +53,7 @@ MaybeBytes find_any(std::string_view headers, const std::array<const char*, 3>& 
 
 bool is_traceparent(std::string_view text) { return parse_traceparent(text).has_value(); }
 
-/// The known part: later versions may append any bytes, and those could break out of a header.
+/// The known part: later versions may append any bytes, which could break out of a header.
 MaybeBytes known_part(MaybeBytes text) { return text ? MaybeBytes{text->substr(0, traceparent_length)} : std::nullopt; }
 
 /// Valid in an HTTP header: cannot end it.

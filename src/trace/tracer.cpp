@@ -216,7 +216,7 @@ Tracer::Sent Tracer::send(const std::vector<Span>& load) {
   return out;
 }
 
-/// One line when exporting starts to fail, one when it works again.
+/// Logs a line when exporting starts to fail, and a line when it works again.
 void Tracer::note(const Sent& sent, const std::string& problem) {
   const bool fails = sent.how == How::later || sent.refused > 0;
   if (fails && !is_failing_) {

@@ -28,9 +28,9 @@ struct Counts {
 class Tracer final {
  public:
   struct Pace {
-    std::size_t load = 512;                     ///< spans in one request, at most
+    std::size_t load = 512;                     ///< spans in a request, at most
     std::chrono::milliseconds gather{1'000};    ///< time to collect spans for a request
-    std::chrono::milliseconds timeout{3'000};   ///< of one request
+    std::chrono::milliseconds timeout{3'000};   ///< of a request
     std::chrono::milliseconds first_wait{500};  ///< after a failure; doubles up to `longest_wait`
     std::chrono::milliseconds longest_wait{30'000};
   };
@@ -46,7 +46,7 @@ class Tracer final {
   void start();
   /// The daemon stops: no further request lasts beyond `end`.
   void end_by(std::chrono::steady_clock::time_point end);
-  /// Queued spans are still offered once, for as long as one request may take.
+  /// Queued spans are still offered once, within the time limit of a single request.
   void request_stop();
   void join();
 

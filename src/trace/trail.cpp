@@ -25,7 +25,7 @@ std::uint64_t mixed_id(const base::Uuid& id) {
   return mix(halves[0] ^ mix(halves[1]));
 }
 
-/// One span id for each record: the same event at another offset is another span.
+/// A span id for each record: the same event at another offset is another span.
 SpanId ingest_id_of(const event::Event& event) {
   const auto shard = static_cast<std::uint64_t>(event.shard_id);
   const std::uint64_t place = mix(static_cast<std::uint64_t>(event.offset)) ^ shard;

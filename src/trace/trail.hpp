@@ -28,7 +28,7 @@ struct Origin {
 
 /// The span of ingest.
 Span ingest_span(const Trail& trail, const event::Event& event, const Origin& origin, const config::Tracing& settings);
-/// The span of one attempt of a handler; its id is `id`. The caller fills in times, outcome and failure.
+/// The span of a handler's attempt; its id is `id`. The caller fills in times, outcome and failure.
 Span handle_span(const Trail& trail, const SpanId& id, const event::Event& event, const Origin& origin,
                  std::string_view handler, std::int32_t attempt);
 
