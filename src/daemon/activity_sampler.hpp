@@ -11,18 +11,18 @@
 
 namespace inboxd::daemon {
 
-/// The figures of one handler at one moment; counts are since the start of the process.
+/// The figures of a handler at one moment; counts are since the start of the process.
 struct ActivitySample {
   dispatcher::Stats stats;
   settler::OutcomeCounts::Handler outcomes;
   std::optional<std::int64_t> pending;  ///< in the database, as last counted
 };
 
-/// Makes the figures of the last minutes out of counts. One thread; no clock.
+/// Makes the figures of the last minutes out of counts. Not thread-safe; no clock.
 class ActivitySampler final {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Counts cover so much time at most, and growth of the backlog.
+  /// The most time that the counts and the growth of the backlog cover.
   static constexpr std::chrono::seconds span{180};
   static constexpr std::chrono::seconds growth_span{60};
   static constexpr std::chrono::seconds between_samples{5};

@@ -11,7 +11,7 @@
 namespace inboxd::daemon {
 namespace {
 
-/// After the drain: the time to record the last outcomes, and the limit of one statement then.
+/// After the drain: the time to record the last outcomes, and the limit of a statement then.
 constexpr std::chrono::seconds last_records{2};
 constexpr std::chrono::seconds last_statement{1};
 /// A server that restarts is back by then.
@@ -76,7 +76,7 @@ std::optional<base::Problem> Daemon::start(PreparedHandlers prepared) {
   return problem;
 }
 
-/// Those that store, claim and record events come before those of workers, where connections are scarce.
+/// Where connections are scarce, the sessions that store, claim and record events come before the workers' sessions.
 void Daemon::await_own_sessions() const {
   const auto until = std::chrono::steady_clock::now() + own_sessions_patience;
   const std::int64_t wanted = own_sessions_ + (handlers().empty() ? 0 : 1);  // the claimer asks about handlers only

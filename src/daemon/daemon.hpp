@@ -59,7 +59,7 @@ std::string stopped_text(const std::string& handler, int calls);
 /// `handler mail: 3 workers have no database session: too many connections …`.
 std::string no_session_text(const std::string& handler, const dispatcher::MissingSessions::State& missing);
 
-/// How long a loop may go without a heartbeat, for one statement or one reconnection. A longer pause is a stall.
+/// How long a loop may go without a heartbeat, for a statement or a reconnection. A longer pause is a stall.
 std::chrono::milliseconds stall_limit(const config::Settings& settings);
 
 /// Builds and connects all parts; the members, in order, are the architecture. Intake stops first.
@@ -114,7 +114,7 @@ class Daemon final {
   /// For `inboxd status`, from all instances.
   std::optional<std::string> current_problem() const;
   std::vector<std::string> low_limits() const;
-  /// The same; the maintenance thread only.
+  /// For `inboxd status`, too; the maintenance thread only.
   std::vector<inbox::HandlerActivity> current_activity(const std::map<std::int32_t, std::int64_t>& pending);
 
   base::Logger& log_;

@@ -15,7 +15,7 @@ constexpr rlim_t usual = 65'536;
 
 std::size_t of_handler(const config::Handler& handler) {
   const auto concurrency = static_cast<std::size_t>(std::max(handler.concurrency, 1));
-  if (handler.plugin == "http") return concurrency + 2;  // the health check, and one that is being closed
+  if (handler.plugin == "http") return concurrency + 2;  // the health check, and a connection that is being closed
   return handler.plugin == "exec" ? of_a_child * concurrency : 0;
 }
 

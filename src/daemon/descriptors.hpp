@@ -16,7 +16,7 @@ std::size_t descriptors_needed(const config::Settings& settings);
 
 /// A problem if the hard limit is lower than that.
 std::optional<base::Problem> descriptors_problem(const config::Settings& settings);
-/// The same for a given limit. Pure.
+/// As above, for a given limit. Pure.
 std::optional<base::Problem> descriptors_problem(const config::Settings& settings, std::size_t limit);
 
 }  // namespace inboxd::daemon

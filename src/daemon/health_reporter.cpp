@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 constexpr auto rates_every = 10s;
 constexpr auto status_every = 2s;
 
-/// With one decimal below ten, so that a low rate does not read 0.
+/// With a decimal below ten, so that a low rate does not read 0.
 std::string rate_text(std::uint64_t before, std::uint64_t now, std::chrono::duration<double> elapsed) {
   const double rate = elapsed.count() > 0 ? static_cast<double>(now - before) / elapsed.count() : 0;
   char text[32];

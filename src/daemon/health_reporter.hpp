@@ -9,8 +9,8 @@
 
 namespace inboxd::daemon {
 
-/// One line: `reads 12 of 12 partitions, lag 340; 520 stored/s, 498 done/s, 2 retried/s; 3 dead since the start`. Rates
-/// are averages since `before`, `elapsed` ago. Pure.
+/// A line such as `reads 12 of 12 partitions, lag 340; 520 stored/s, 498 done/s, 2 retried/s; 3 dead since the start`.
+/// Rates are averages since `before`, `elapsed` ago. Pure.
 std::string status_text(const StatusFigures& before, const StatusFigures& now, std::chrono::duration<double> elapsed);
 
 /// Reports the daemon's health: heartbeats and status to systemd, stalled loops and rates to the log. Main thread.

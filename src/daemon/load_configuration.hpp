@@ -10,7 +10,7 @@ namespace inboxd::daemon {
 /// For commands, a start and a reload. Uses no database and no brokers. `offline`: secrets stay empty.
 config::Loaded load_configuration(const std::string& file, bool offline = false);
 
-/// The same text of a file as before, with the secrets as they are now.
+/// As load_configuration, but from the text of `before`; the secrets are read again.
 config::Loaded with_new_secrets(const config::Loaded& before);
 
 /// The configured log format; `auto` depends on stderr.

@@ -22,7 +22,7 @@ struct HandlerFigures {
   settler::OutcomeCounts::Handler outcomes;
 };
 
-/// The input of all metrics, read at one moment. A null pointer stands for a part that does not exist yet.
+/// The input of all metrics, read at a single moment. A null pointer stands for a part that does not exist yet.
 struct Figures {
   bool is_ready = false;
   bool is_paused = false;
@@ -30,7 +30,7 @@ struct Figures {
   double last_poll = 0;
   double last_settle = 0;
   bool last_reload_succeeded = true;
-  double last_reload = 0;  ///< the last successful one; the start counts
+  double last_reload = 0;  ///< the last successful reload; the start counts
   std::vector<consumer::PartitionStatus::Entry> partitions;
   std::int64_t unknown_topics = 0;
   std::uint64_t remade_clients = 0;

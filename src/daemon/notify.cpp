@@ -16,7 +16,7 @@
 namespace inboxd::daemon {
 namespace {
 
-/// READY=1 of the start, RELOADING=1 and READY=1 of the last reload: systemd needs no older ones.
+/// READY=1 of the start, RELOADING=1 and READY=1 of the last reload: systemd needs no older messages.
 constexpr std::size_t most_undelivered = 3;
 
 }  // namespace

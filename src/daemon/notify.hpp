@@ -9,9 +9,9 @@
 
 namespace inboxd::daemon {
 
-/// Sends the service's state to systemd, over the datagram socket in $NOTIFY_SOCKET; without one, does nothing. Never
-/// blocks. If the socket is full, changes of state are kept and sent before the next message; a status or a heartbeat
-/// is dropped. Any thread.
+/// Sends the service's state to systemd, over the datagram socket in $NOTIFY_SOCKET; without a socket, does nothing.
+/// Never blocks. If the socket is full, changes of state are kept and sent before the next message; a status or a
+/// heartbeat is dropped. Any thread.
 class Notify final {
  public:
   Notify();
@@ -19,7 +19,7 @@ class Notify final {
   void ready() const { change("READY=1"); }
   void stopping() const { change("STOPPING=1"); }
   void reloading() const;
-  /// Shown by `systemctl status` until the next one.
+  /// Shown by `systemctl status` until the next status.
   void status(std::string_view text) const;
   /// A heartbeat. False: dropped.
   bool alive() const { return send("WATCHDOG=1"); }

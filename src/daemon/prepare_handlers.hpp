@@ -34,7 +34,7 @@ int connections_needed(const std::vector<Writer>& writers, const config::Setting
 /// A problem if database.connections is too small for all.
 std::optional<base::Problem> connections_problem(const std::vector<Writer>& writers, const config::Settings& settings);
 
-/// Forwards a plugin's questions about its statements, and records the error of the last one.
+/// Forwards a plugin's questions about its statements, and records the last error.
 class RecordingDescriber final : public transaction::SqlDescriber {
  public:
   explicit RecordingDescriber(transaction::SqlDescriber* describer) : describer_{describer} {}
@@ -66,9 +66,9 @@ struct PreparedHandlers {
 
 /// Loads the plugin of every configured handler that is not retired, and registers the handlers for `instance`. All or
 /// nothing: a refused plugin leaves the database unchanged. If a statement names a missing object, the refusal says
-/// `try_again`, because the application's migration may run later. Opens one connection at a time, and none when it
-/// returns. `before`, for a reload: the registrations of this process, in case the database lost them. `is_in_force`:
-/// `file` has not just been read, so a newer configuration may have changed the handlers since.
+/// `try_again`, because the application's migration may run later. Opens a single connection at a time, and has closed
+/// all when it returns. `before`, for a reload: the registrations of this process, in case the database lost them.
+/// `is_in_force`: `file` has not just been read, so a newer configuration may have changed the handlers since.
 PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::Settings& settings,
                                   const config::Loaded& file, const inbox::InstanceIdentity& instance,
                                   plugin::Loader& plugins, inbox::Watchdog& watchdog, base::Logger& log,

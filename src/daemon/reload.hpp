@@ -29,7 +29,7 @@ class Reload final {
   Reload(const Reload&) = delete;
   Reload& operator=(const Reload&) = delete;
 
-  /// Requests a reload of the file; during a reload, another one follows.
+  /// Requests a reload of the file; during a reload, another reload follows.
   void request() { is_requested_ = reads_file_ = true; }
   /// Requests to prepare the handlers of the configuration in force again, after some were retired or restored, or
   /// after a file of a secret has changed. The rows of handlers stay as a newer configuration may have left them.
@@ -55,7 +55,7 @@ class Reload final {
     PreparedHandlers prepared = {};
     bool is_refused = false;  ///< `prepared` has the handlers made so far
   };
-  /// The thread and a stop race: the second one discards the handlers.
+  /// The thread and a stop race: the second to finish discards the handlers.
   enum class Step { reading, read, abandoned };
 
   Read read(const config::Settings& before, const config::Loaded& loaded, bool is_in_force);

@@ -19,7 +19,7 @@ void block_signals();
 /// Waits for a signal, at most `most`.
 std::optional<Signal> wait_for_signal(std::chrono::milliseconds most);
 
-/// The same for SIGTERM and SIGINT; other signals stay pending. True: one came.
+/// Waits for SIGTERM or SIGINT; other signals stay pending. True: a signal came.
 bool wait_for_stop(std::chrono::milliseconds most);
 
 /// From now on SIGTERM and SIGINT end the process at once.

@@ -27,7 +27,7 @@ class UntilIdle final {
     stuck,  ///< only work for an operator is left: a halted partition, a missing topic; see the log
     held,   ///< an open transaction hides records that were there at the start; see the log
   };
-  /// Cheap enough for a few times a second. `handlers`: the running ones.
+  /// Cheap enough for a few times a second. `handlers`: the running handlers.
   State check(rd_kafka_t* client, const std::map<std::int32_t, std::string>& handlers);
 
  private:
@@ -43,7 +43,7 @@ class UntilIdle final {
   bool ends_known_ = false;
   std::map<kafka::TopicPartition, std::int64_t> ends_;  ///< not reached yet: before the first open transaction
   std::map<kafka::TopicPartition, std::int64_t> highs_;  ///< ends of all records, where a transaction was open
-  std::map<kafka::TopicPartition, std::string> halted_;  ///< halted ones of these with their reasons, at the last check
+  std::map<kafka::TopicPartition, std::string> halted_;  ///< of these handlers, at the last check, with reasons
   std::map<std::string, std::string> absent_;            ///< configured topics that brokers do not list; the remedies
 };
 

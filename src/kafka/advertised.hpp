@@ -15,7 +15,7 @@ struct AdvertisedBroker {
   std::string port;
 };
 
-/// One answer of a broker.
+/// An answer of a broker.
 struct Cluster {
   std::vector<std::string> topics;  ///< the names of all visible topics
   std::vector<AdvertisedBroker> brokers;
@@ -23,7 +23,7 @@ struct Cluster {
 
 base::Result<Cluster> describe_cluster(rd_kafka_t* client, Timeout timeout);
 
-/// Those of the brokers whose address takes no TCP connection. Blocks for about twice `timeout` at most.
+/// The brokers whose address takes no TCP connection. Blocks for about twice `timeout` at most.
 std::vector<AdvertisedBroker> silent_brokers(const std::vector<AdvertisedBroker>& brokers, Timeout timeout);
 
 }  // namespace inboxd::kafka

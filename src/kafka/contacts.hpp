@@ -12,7 +12,7 @@
 
 namespace inboxd::kafka {
 
-/// What the brokers said about a topic, and whether one of its partitions may get another message.
+/// What the brokers said about a topic, and whether its partitions may get another message.
 enum class Readiness {
   ready,
   busy,        ///< the partition has not acknowledged its first message yet
@@ -21,8 +21,8 @@ enum class Readiness {
 };
 
 /// The topics of a producer: their partitions, and which of them have acknowledged a message. Brokers accept the first
-/// batch that a partition gets from a producer, also one that follows a refused batch. So until a partition has
-/// acknowledged its first message, no second one with a key may be sent to it. One thread.
+/// batch that a partition gets from a producer, even if it follows a refused batch. So until a partition has
+/// acknowledged its first message, no second message with a key may be sent to it. Not thread-safe.
 class Contacts final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,8 +31,8 @@ class Contacts final {
   Contacts(rd_kafka_t* client, const std::string& partitioner);
   ~Contacts();
 
-  /// Asks the brokers about those of the topics that are new, or were asked about long ago: all with one question, for
-  /// which it waits at most so long.
+  /// Asks the brokers about topics that are new, or were asked about long ago: all with a single question, for which it
+  /// waits at most `longest`.
   void learn(const std::set<std::string_view>& topics, std::chrono::milliseconds longest);
   /// Of a topic that was learned, for a message with this key.
   Readiness readiness(std::string_view topic, std::string_view key);
@@ -70,7 +70,7 @@ class Contacts final {
   Queue answers_;
   std::unordered_map<std::string, Topic> topics_;
   std::string last_name_;
-  Topic* last_ = nullptr;                          ///< of that name: messages of one topic often follow each other
+  Topic* last_ = nullptr;                          ///< of that name: messages of a topic often follow each other
   std::unordered_map<std::int64_t, State*> open_;  ///< by the first message's id
 };
 

@@ -10,11 +10,11 @@
 
 namespace inboxd::kafka {
 
-/// The end of a partition: of all records, or of those before the first open transaction.
+/// The end of a partition: of all records, or of the records before the first open transaction.
 enum class End { high_watermark, last_stable_offset };
 
-/// A ListOffsets request that no thread waits for, one at a time. One thread. Destroyed before its client; a later
-/// answer is dropped.
+/// A ListOffsets request that no thread waits for; at most one is open. Not thread-safe. Destroyed before its client; a
+/// later answer is dropped.
 class EndOffsetsRequest final {
  public:
   /// Partitions that the brokers did not answer for are left out.
@@ -36,7 +36,7 @@ class EndOffsetsRequest final {
   Queue answers_;
 };
 
-/// The high watermarks, open transactions included. Blocks for at most `timeout`; a problem if one is missing.
+/// The high watermarks, open transactions included. Blocks for at most `timeout`; a problem if an offset is missing.
 base::Result<EndOffsetsRequest::Offsets> high_watermarks(rd_kafka_t* client,
                                                          const std::vector<TopicPartition>& partitions,
                                                          Timeout timeout);

@@ -34,8 +34,8 @@ using Error = std::unique_ptr<rd_kafka_error_t, Destroy>;
 struct Clients {
   /// The group's member: fetches, seeks, commits, and knows the group's offsets.
   rd_kafka_t* member = nullptr;
-  /// For nearly all queries. A broker answers the requests of one connection in order, so on the member's connection a
-  /// query would wait behind a fetch that waits for records.
+  /// For nearly all queries. A broker answers the requests of a connection in order, so on the member's connection a
+  /// query would wait for a fetch that waits for records.
   rd_kafka_t* query = nullptr;
 };
 

@@ -40,7 +40,7 @@ bool has_failed(const rd_kafka_TopicDescription_t* description) {
   return error != nullptr && rd_kafka_error_code(error) != RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/// The answer to one DescribeTopics request; `what` starts the problem's text.
+/// The answer to a DescribeTopics request; `what` starts the problem's text.
 base::Result<Event> ask_descriptions(rd_kafka_t* client, const std::vector<std::string>& names, const std::string& what,
                                      Timeout timeout) {
   std::vector<const char*> list;

@@ -26,7 +26,7 @@ struct TopicDescription {
   std::set<std::int32_t> leaderless;  ///< partitions without a leader
 };
 base::Result<TopicDescription> describe_topic(rd_kafka_t* client, const std::string& topic, Timeout timeout);
-/// All topics in one request. Topics that do not exist or may not be read are left out.
+/// All topics in a single request. Topics that do not exist or may not be read are left out.
 base::Result<std::vector<TopicDescription>> describe_topics(rd_kafka_t* client, const std::vector<std::string>& topics,
                                                             Timeout timeout);
 
@@ -39,7 +39,7 @@ base::Result<std::vector<std::string>> list_topics(rd_kafka_t* client, Timeout t
 
 struct LogBounds {
   std::int64_t low = 0;   ///< the first offset that is still there
-  std::int64_t high = 0;  ///< one after the last
+  std::int64_t high = 0;  ///< the offset after the last record
 };
 base::Result<LogBounds> log_bounds(rd_kafka_t* client, const TopicPartition& partition, Timeout timeout);
 
@@ -47,7 +47,8 @@ base::Result<LogBounds> log_bounds(rd_kafka_t* client, const TopicPartition& par
 base::Result<std::int64_t> offset_at(rd_kafka_t* client, const TopicPartition& partition, std::int64_t time_us,
                                      Timeout timeout);
 
-/// The group's committed offsets of a topic's first partitions, in one request; those without one are left out.
+/// The group's committed offsets of a topic's first partitions, in a single request; partitions without a committed
+/// offset are left out.
 base::Result<std::map<std::int32_t, std::int64_t>> committed_offsets(rd_kafka_t* client, const std::string& topic,
                                                                      int partitions, Timeout timeout);
 struct CommittedOffset {

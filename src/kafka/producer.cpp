@@ -121,7 +121,7 @@ void Producer::learn(const std::set<std::string_view>& topics, std::chrono::mill
 Readiness Producer::readiness(const OutgoingMessage& message) {
   if (!contacts_) return Readiness::ready;
   const Readiness of_key = contacts_->readiness(message.topic, message.key.value_or(""));
-  // Without a key it may go to any partition, and need not wait for the first one that was sent there.
+  // Without a key it may go to any partition, and need not wait for the first message that was sent there.
   return message.key || of_key == Readiness::missing ? of_key : Readiness::ready;
 }
 

@@ -21,10 +21,10 @@ namespace inboxd::kafka {
 
 struct ProducerSettings {
   std::string brokers;
-  std::map<std::string, std::string> properties;  ///< the user's; those of consumers have no effect
+  std::map<std::string, std::string> properties;  ///< the user's; consumer properties have no effect
   std::function<Credentials::Properties()> properties_now;  ///< read again when a connection fails; may be unset
   std::size_t batch_bytes = 0;                    ///< the most bytes of a batch; 0: the library's default
-  bool one_by_one = false;  ///< each message is a batch, and a refused one does not end the producer: see Producer
+  bool one_by_one = false;  ///< each message is a batch, and a refused message does not end the producer: see Producer
   std::function<void(int level, std::string_view text)> log;  ///< on threads of the library
   std::function<void(std::string_view text)> on_trouble;      ///< with the connections; inside `take`
 };
@@ -42,7 +42,7 @@ struct OutgoingMessage {
 struct Delivery {
   enum class End {
     sent,           ///< all in-sync replicas have it
-    refused,        ///< this message will never be accepted, such as a too large one
+    refused,        ///< this message will never be accepted: it is too large, for example
     topic_refused,  ///< none of its topic is accepted now: unknown, or not authorized
     failed,         ///< this producer has failed and must be replaced; others may have arrived or not
   };
@@ -54,9 +54,10 @@ struct Delivery {
 };
 
 /// An idempotent producer with acks=all that never gives a message up, so that messages of a key keep their order while
-/// brokers are away. If the brokers refuse a batch, later ones of its partition are not written
-/// (enable.gapless.guarantee, `may_send`), and the producer must be replaced: none overtakes it. With `one_by_one` it
-/// continues after a refusal, so the caller must have at most one message of a key in flight. One thread.
+/// brokers are away. If the brokers refuse a batch, later batches of its partition are not written
+/// (enable.gapless.guarantee, `may_send`), and the producer must be replaced, so that no batch overtakes the refused
+/// batch. With `one_by_one` it continues after a refusal, so the caller must have at most one message of a key in
+/// flight. Not thread-safe.
 class Producer final {
  public:
   static base::Result<std::unique_ptr<Producer>> make(ProducerSettings settings);
@@ -64,7 +65,7 @@ class Producer final {
   Producer(const Producer&) = delete;
   Producer& operator=(const Producer&) = delete;
 
-  /// Asks the brokers about topics, all at once; waits at most so long.
+  /// Asks the brokers about topics, all at once; waits at most `longest`.
   void learn(const std::set<std::string_view>& topics, std::chrono::milliseconds longest);
   /// Of a message whose topic was learned.
   Readiness readiness(const OutgoingMessage& message);
@@ -74,7 +75,7 @@ class Producer final {
   std::chrono::milliseconds missing_for(std::string_view topic);
   /// Queues a message, which is copied. Returns its end if it is refused at once.
   std::optional<Delivery> send(const OutgoingMessage& message);
-  /// Waits for ends of messages, at most so long; returns those that have come.
+  /// Waits for ends of messages, at most `longest`; returns the messages that have ended.
   std::vector<Delivery> take(std::chrono::milliseconds longest);
   /// Why it must be replaced.
   std::optional<std::string> failure() const;
@@ -97,7 +98,7 @@ class Producer final {
   std::vector<Delivery> ends_;
   bool failed_ = false;
   bool is_outdated_ = false;
-  Client client_;  // its destruction uses those above
+  Client client_;  // its destruction uses the members above
   std::optional<Contacts> contacts_;  ///< none with `one_by_one`
 };
 

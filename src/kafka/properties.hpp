@@ -14,14 +14,14 @@ struct ClientSettings {
   std::string group;  ///< empty: no group, for queries only
   std::string instance_id;
   std::map<std::string, std::string> properties;
-  std::size_t queued_bytes = 0;  ///< the most bytes of fetched messages in one queue; 0: the library's default
-  int queued_events = 0;         ///< the most messages in one queue; 0: the library's default
+  std::size_t queued_bytes = 0;  ///< the most bytes of fetched messages in a queue; 0: the library's default
+  int queued_events = 0;         ///< the most messages in a queue; 0: the library's default
   std::vector<std::string> hidden_topics = {};  ///< expressions that begin with ^
 };
 
-/// The library's configuration: the user's properties first, then those that the daemon relies on (manual store and
-/// commit, read_committed, no automatic reset, CRC checks, Kafka's own topics hidden from patterns). The problem names
-/// the property that the library refuses.
+/// The library's configuration: the user's properties first, then the properties that the daemon relies on (manual
+/// store and commit, read_committed, no automatic reset, CRC checks, Kafka's own topics hidden from patterns). The
+/// problem names the property that the library refuses.
 base::Result<Conf> make_conf(const ClientSettings& settings);
 
 /// Sets a property of the user or the daemon; false, with the problem, if the library refuses it.

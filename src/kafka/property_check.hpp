@@ -11,7 +11,7 @@ namespace inboxd::kafka {
 /// Whether the library knows a property of that name, aliases and topic properties included.
 bool knows_property(const std::string& name);
 
-/// Whether the library documents the property for clients of one kind alone: the other kind ignores it.
+/// Whether the library documents the property for clients of a single kind: the other kind ignores it.
 bool is_for_producers(const std::string& name);
 bool is_for_consumers(const std::string& name);
 

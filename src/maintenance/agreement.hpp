@@ -9,8 +9,8 @@
 
 namespace inboxd::maintenance {
 
-/// Compares this process's handlers with the database: reports those that a newer registration of another instance has
-/// changed, and puts rows right that contradict the order of their handler. The maintenance thread.
+/// Compares this process's handlers with the database: reports handlers that a newer registration of another instance
+/// has changed, and puts rows right that contradict the order of their handler. The maintenance thread.
 class Agreement final {
  public:
   Agreement(const inbox::Registrations& registrations, const base::Uuid& instance_id, inbox::Connection& connection,

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int batch_rows = 5'000;
-constexpr int most_blocks = 512;  // of the ledger: about 58,000 ids; usually one in thirty is old
+constexpr int most_blocks = 512;  // of the ledger: about 58,000 ids; usually a thirtieth is old
 constexpr auto long_batch = 1s;
 constexpr auto short_batch = 250ms;
 constexpr auto kept_day_warning_every = 1h;

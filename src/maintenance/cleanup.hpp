@@ -21,7 +21,7 @@ namespace inboxd::maintenance {
 /// comes near a statement's deadline.
 int next_blocks(int blocks, std::chrono::nanoseconds took);
 
-/// Deletes data past its retention, in batches. Each task is one turn on the maintenance thread.
+/// Deletes data past its retention, in batches. Each task is a turn on the maintenance thread.
 class Cleanup final {
  public:
   Cleanup(const config::Settings& settings, inbox::Connection& connection, Turn& turn, base::Logger& log)
@@ -29,7 +29,7 @@ class Cleanup final {
 
   /// Old days of events, outcomes and failures; old dead letters and quarantined records.
   void purge();
-  /// Events past the retention of their topic, and settled ones that were kept when their day was dropped.
+  /// Events past the retention of their topic, and settled events that were kept when their day was dropped.
   void trim_events();
   /// Old event ids.
   void trim_ledger();

@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A live event waits behind two bites.
+/// A live event waits for at most two bites.
 constexpr milliseconds bite_time{5};
 constexpr std::int64_t largest_bite = 2'048;
 

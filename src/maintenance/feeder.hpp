@@ -16,14 +16,14 @@ namespace inboxd::maintenance {
 
 /// The handlers of this process, as the feeder sees them. Any thread.
 struct FedHandlers {
-  /// The events that a handler ends in about so long.
+  /// The number of events that a handler ends in about this time.
   std::function<std::int64_t(std::int32_t handler_id, std::chrono::milliseconds time)> events_in;
   /// It has deliveries to claim.
   std::function<void(std::int32_t handler_id)> notify;
 };
 
-/// Feeds handlers from `handlers backfill`, bite by bite: the next one once the handler has nearly ended the last. Runs
-/// on the maintenance thread.
+/// Feeds handlers from `handlers backfill`, bite by bite: the next bite follows once the handler has nearly ended the
+/// last. Runs on the maintenance thread.
 class Feeder final {
  public:
   Feeder(inbox::Registrations& registrations, inbox::Connection& connection, Turn& turn, FedHandlers handlers,
@@ -34,7 +34,7 @@ class Feeder final {
         handlers_{std::move(handlers)},
         log_{log} {}
 
-  /// One turn. Returns at once if no handler has a request.
+  /// A turn of the task. Returns at once if no handler has a request.
   void feed();
   /// Notifies handlers to which a command has added deliveries since the last call.
   void notice_added();

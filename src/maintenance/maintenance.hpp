@@ -32,10 +32,10 @@
 
 namespace inboxd::maintenance {
 
-/// The pause after a count of the backlog that took so long.
+/// The pause after a count of the backlog that took this long.
 std::chrono::nanoseconds pause_after_count(std::chrono::nanoseconds took);
 
-/// How long the same transaction has held back vacuum: as the server says, or else as observed here. One thread.
+/// How long the same transaction has held back vacuum: as the server says, or else as observed here. Not thread-safe.
 class VacuumHoldback final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -48,8 +48,8 @@ class VacuumHoldback final {
 };
 
 /// Runs the periodic tasks: heartbeat in table instance, lost registrations, audit, backlog counts, back-fill, day
-/// partitions, cleanup, and a warning about transactions that hold back vacuum. One thread, one connection, small
-/// batches. Construct → start() → request_stop() → join().
+/// partitions, cleanup, and a warning about transactions that hold back vacuum. A single thread, a single connection,
+/// small batches. Construct → start() → request_stop() → join().
 class Maintenance final {
  public:
   /// The last findings in the database, for metrics.
@@ -91,7 +91,7 @@ class Maintenance final {
   void start();
   void request_stop();
   void join();
-  /// A handler has another id: another instance restored it as a new one. Only a restart helps.
+  /// A handler has another id: another instance restored it as a new handler. Only a restart helps.
   bool failed() const { return failed_; }
   /// Configured handlers were retired or restored since the last call, so this process must prepare its handlers.
   bool take_stale_handlers() { return handlers_are_stale_.exchange(false); }
@@ -168,7 +168,7 @@ class Maintenance final {
   Clock::time_point next_stale_report_{};              ///< until then the main thread has time to follow `retired_`
   Clock::time_point next_heartbeat_{};
   std::optional<std::string> reported_problem_;        ///< with the last heartbeat
-  std::set<std::int32_t> reported_away_;               ///< the same: handlers whose service is away
+  std::set<std::int32_t> reported_away_;               ///< with the last heartbeat: handlers whose service is away
   Clock::time_point next_count_{};
   inbox::Backfilled backfilled_;                       ///< not logged yet
   VacuumHoldback vacuum_holdback_;

@@ -8,8 +8,8 @@
 
 namespace inboxd::maintenance {
 
-/// The turn of one periodic task. A long task works in batches and ends its turn early, so that other tasks run. One
-/// thread.
+/// The turn of a periodic task. A long task works in batches and ends its turn early, so that other tasks run. Not
+/// thread-safe.
 class Turn final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -40,8 +40,8 @@ class Turn final {
     }
   }
 
-  /// The same with a rest after each batch, four times as long as the batch and at most a second: a purge leaves the
-  /// server to ingest.
+  /// Runs with a rest after each batch, four times as long as the batch and at most a second: a purge leaves the server
+  /// to ingest.
   void run_gently(const std::function<bool()>& batch) {
     run_batches([&] {
       const auto began = Clock::now();

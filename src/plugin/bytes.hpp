@@ -10,7 +10,7 @@ namespace inboxd::plugin {
 /// A view as the ABI's bytes; its address is never null.
 inline inboxd_bytes to_bytes(std::string_view view) { return {view.data() == nullptr ? "" : view.data(), view.size()}; }
 
-/// The same, followed by a 0 byte.
+/// The text, followed by a 0 byte.
 inline inboxd_bytes to_bytes(const std::string& text) { return {text.c_str(), text.size()}; }
 
 inline inboxd_bytes to_bytes(const event::MaybeBytes& maybe) {

@@ -17,8 +17,8 @@
 
 namespace inboxd::plugin {
 
-/// One call of a plugin's `handle`: the events in the ABI's form, the functions that the plugin may call meanwhile, and
-/// its verdicts. Borrows events and cancellation. One thread, except for functions that the header marks [any].
+/// A call of a plugin's `handle`: the events in the ABI's form, the functions that the plugin may call meanwhile, and
+/// its verdicts. Borrows events and cancellation. Not thread-safe, except for functions that the header marks [any].
 class Call final {
  public:
   Call(std::span<const Delivered> events, const Cancellation& cancellation,
@@ -33,13 +33,14 @@ class Call final {
   /// Null if the plugin did not ask for SQL.
   CallSql* sql() { return sql_ ? &*sql_ : nullptr; }
 
-  /// The verdict of all events without one: the handler threw.
+  /// The verdict of all events that have none: the handler threw.
   void fail_rest(std::string_view error_class, std::string_view message);
 
   /// The call stays open until the plugin finishes it, which hands the verdicts over and destroys this object.
   static void open(std::unique_ptr<Call> call, Instance::Done done);
 
-  /// The verdicts in the order of the events. An event without one gets a verdict that says so. Once, after `handle`.
+  /// The verdicts in the order of the events. An event without a verdict gets a verdict that says so. Once, after
+  /// `handle`.
   std::vector<event::Verdict> take_verdicts();
 
   /// The ABI's struct, with the way back to the Call.
@@ -83,8 +84,8 @@ class Call final {
   std::size_t stray_index_ = INBOXD_THE_REST;  ///< the last index out of range that a verdict named
 };
 
-/// A plugin's verdict, checked: an invalid one becomes a retry of class `bad-verdict`. Texts are cut to their limits
-/// and made valid for the database.
+/// A plugin's verdict, checked: an invalid verdict becomes a retry of class `bad-verdict`. Texts are cut to their
+/// limits and made valid for the database.
 event::Verdict verdict_of(const inboxd_verdict* said);
 
 /// A plugin's error class, cut to its limit; invalid characters become `_`.

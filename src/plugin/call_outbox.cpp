@@ -34,7 +34,7 @@ const inboxd_sql_error* publish_for(inboxd_call* call, std::size_t index, const 
 
 }  // namespace
 
-/// The same for the same message of the event, in every call and on every server.
+/// Equal for the same message of the event, in every call and on every server.
 std::optional<base::Uuid> CallSql::next_message_id(std::size_t index) {
   if (index == INBOXD_THE_REST && events_.size() == 1) index = 0;
   if (index >= events_.size()) return std::nullopt;

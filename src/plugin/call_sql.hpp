@@ -42,7 +42,7 @@ struct SqlQuestion {
   }
 };
 
-/// SQL during one call. The call's thread. Results live until they are released or the call ends.
+/// SQL during a call. The call's thread. Results live until they are released or the call ends.
 class CallSql final {
  public:
   CallSql(transaction::HandlerSql& sql, std::span<const Delivered> events, std::string_view handler)
@@ -52,7 +52,7 @@ class CallSql final {
 
   const inboxd_sql_result* execute(const inboxd_sql_statement* statement);
   void release(const inboxd_sql_result* result);
-  /// `index`: of the event whose messages these are; INBOXD_THE_REST: unknown, unless the call has one event.
+  /// `index`: of the event that the messages belong to; INBOXD_THE_REST: unknown, unless the call has a single event.
   const inboxd_sql_error* publish(std::size_t index, std::span<const inboxd_outbox_message> messages,
                                   std::uint8_t (*ids)[16]);
   transaction::HandlerSql& sql() { return sql_; }
@@ -65,7 +65,7 @@ class CallSql final {
   std::string_view handler_;
   std::vector<std::uint32_t> published_for_;  ///< messages of each event; empty: none
   std::vector<std::unique_ptr<SqlAnswer>> answers_;
-  std::unique_ptr<SqlAnswer> published_;  ///< the last one's answer
+  std::unique_ptr<SqlAnswer> published_;  ///< the answer to the last publish
 };
 
 /// The extension's functions for a call; `sql_of_call` finds the CallSql of a call (call.cpp).
@@ -73,8 +73,8 @@ const inboxd_sql* sql_call_part();
 const inboxd_outbox* outbox_call_part();
 CallSql* sql_of_call(inboxd_call* call);
 
-/// The extension's functions for a host: one describes statements through its HandlerHost; the other serves plugins
-/// that have no instance yet and knows nothing.
+/// The extension's functions for a host. The first describes statements through its HandlerHost; the other serves
+/// plugins that have no instance yet and knows nothing.
 const inboxd_sql_host* sql_host_part();
 const inboxd_sql_host* sql_entry_part();
 

@@ -21,8 +21,8 @@ struct EntryHost : inboxd_host {
   std::vector<Remark>* remarks;  ///< the caller's
 };
 
-/// The host of one handler's instance: its log lines carry the handler's name. Neither copied nor moved: the plugin
-/// keeps its address.
+/// The host of a handler's instance: its log lines carry the handler's name. Neither copied nor moved: the plugin keeps
+/// its address.
 struct HandlerHost : inboxd_host {
   HandlerHost(base::Logger& its_log, std::string its_handler, transaction::SqlDescriber* its_describer = nullptr);
   HandlerHost(const HandlerHost&) = delete;

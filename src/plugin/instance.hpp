@@ -45,8 +45,8 @@ class PendingSpans {
   virtual void settled(std::span<const event::Verdict> verdicts) = 0;
 };
 
-/// One configured handler, made by a plugin. Several worker threads may call `handle` at once (the ABI says so); one
-/// thread at a time calls everything else.
+/// A configured handler, made by a plugin. Several worker threads may call `handle` at once (the ABI says so);
+/// everything else is called by a single thread at a time.
 class Instance {
  public:
   virtual ~Instance() = default;
@@ -59,13 +59,13 @@ class Instance {
   };
   virtual Needs needs() const { return {}; }
 
-  /// One call: a verdict for each event, in their order. Blocks as long as the handler takes; never throws. `deadline`
-  /// is the monotonic time by which the call should have ended. An event without a usable verdict gets a retry of class
+  /// A call: a verdict for each event, in their order. Blocks as long as the handler takes; never throws. `deadline` is
+  /// the monotonic time by which the call should have ended. An event without a usable verdict gets a retry of class
   /// `no-verdict`, `bad-verdict`, `exception` or `cancelled`. The last: the call was cancelled or past its deadline
   /// before the handler reached the event; at shutdown that is no failure.
   virtual std::vector<event::Verdict> handle(std::span<const Delivered> events, const Cancellation& cancellation,
                                              std::chrono::steady_clock::time_point deadline) = 0;
-  /// The same for an asynchronous handler, without blocking. `done` gets the verdicts once, from any thread, perhaps
+  /// The call of an asynchronous handler, without blocking. `done` gets the verdicts once, from any thread, perhaps
   /// before `start` returns. Events and cancellation are borrowed until then.
   using Done = std::function<void(std::vector<event::Verdict>)>;
   virtual void start(std::span<const Delivered> events, const Cancellation& cancellation,
@@ -73,7 +73,7 @@ class Instance {
     done(handle(events, cancellation, deadline));
   }
 
-  /// The same for a handler that needs SQL. A traced instance sets `pending_spans`, which hears of the COMMIT.
+  /// The call of a handler that needs SQL. A traced instance sets `pending_spans`, which hears of the COMMIT.
   virtual std::vector<event::Verdict> handle_in(transaction::HandlerSql&, std::span<const Delivered> events,
                                                 const Cancellation& cancellation,
                                                 std::chrono::steady_clock::time_point deadline,

@@ -24,7 +24,7 @@ base::Result<void*> load_object(const std::string& name, const std::string& path
 base::Result<Library> open_library(void* object, const std::string& path);
 
 /// The defect of a plugin's table, in words that follow "plugin file X "; nullopt if it is usable. Fields beyond the
-/// frozen ones are read only if the major version and the size allow it.
+/// frozen fields are read only if the major version and the size allow it.
 std::optional<std::string> fault_of(const inboxd_plugin* table);
 
 }  // namespace inboxd::plugin

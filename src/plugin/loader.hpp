@@ -34,7 +34,7 @@ struct SearchPath {
   std::vector<std::string> folders;
 };
 
-/// The folder of the shipped plugins: $INBOXD_PLUGIN_PATH, `plugins/` beside the executable, or <prefix>/lib/inboxd.
+/// The folder of the shipped plugins: $INBOXD_PLUGIN_PATH, `plugins/` next to the executable, or <prefix>/lib/inboxd.
 SearchPath default_search_path();
 
 /// The file that `plugin:` in a configuration means: a path if it has a slash, else NAME.so in the first folder that
@@ -44,7 +44,7 @@ base::Result<std::string> find_file(const std::string& plugin, const SearchPath&
 struct Library;
 
 /// Loads plugins and remembers them by path: a file is loaded again only if its content has changed. Loaded code stays
-/// until the process ends. One thread at a time.
+/// until the process ends. Not thread-safe.
 class Loader final {
  public:
   explicit Loader(SearchPath where = default_search_path()) : where_{std::move(where)} {}
@@ -72,7 +72,7 @@ class Loader final {
   base::Result<Loaded> find_or_load(const std::string& plugin, bool& is_changed);
 
   const SearchPath where_;
-  std::vector<Loaded> loaded_;  ///< several for one path: the current one comes last
+  std::vector<Loaded> loaded_;  ///< several for a path: the current library comes last
 };
 
 }  // namespace inboxd::plugin

@@ -12,8 +12,8 @@
 
 namespace inboxd::plugin {
 
-/// The spans of messages that a handler publishes in one call. A span goes to the tracer as soon as it ends, even if
-/// the call's transaction rolls back: the message is out. The call's thread; borrows the tracer and the handler's name.
+/// The spans of messages that a handler publishes in a call. A span goes to the tracer as soon as it ends, even if the
+/// call's transaction rolls back: the message is out. The call's thread; borrows the tracer and the handler's name.
 class PublishSpans final {
  public:
   PublishSpans(trace::Tracer& tracer, const std::string& handler) : tracer_{tracer}, handler_{handler} {}

@@ -52,7 +52,7 @@ std::string belongs_to_another(uid_t owner) {
   return "belongs to user " + std::to_string(owner) + "; it must belong to " + right_owner();
 }
 
-/// Walks a path one name at a time. It follows links itself, so that the folders they lead through are checked, too.
+/// Walks a path name by name. It follows links itself, so that the folders they lead through are checked, too.
 class Walk final {
  public:
   explicit Walk(const std::string& path) {

@@ -14,8 +14,8 @@ struct TrustedFile {
 
 /// Opens the file if code may be loaded from it: a regular file of root or the daemon's user, in a folder of either, on
 /// a file system without noexec. Neither the file nor a folder on the way, links included, is world-writable; a sticky
-/// folder (/tmp) passes if its entry belongs to root or the daemon's user. Group rights are not checked. The file that
-/// was checked is the one that is open: each step starts at the previous descriptor. The problem names the remedy.
+/// folder (/tmp) passes if its entry belongs to root or the daemon's user. Group rights are not checked. The checked
+/// file is the open file: each step starts at the previous descriptor. The problem names the remedy.
 base::Result<TrustedFile> open_trusted(const std::string& path);
 
 /// A sealed copy of the file in memory. Refused if the file changes meanwhile or is a truncated shared object.

@@ -9,7 +9,7 @@
 
 namespace inboxd::settler {
 
-/// The waits of a service loop while its database fails. Logs the failures without flooding the log. One thread.
+/// The waits of a service loop while its database fails. Logs the failures without flooding the log. Not thread-safe.
 class DatabaseBackoff final {
  public:
   struct Limits {

@@ -14,7 +14,7 @@ constexpr std::size_t most_classes = 100;
 constexpr std::size_t most_key_bytes = 64;
 constexpr std::size_t most_message_bytes = 300;
 
-/// By this machine's clock, which may differ from the one that wrote the record; hence never less than zero.
+/// By this machine's clock, which may differ from the clock that wrote the record; hence never less than zero.
 double seconds_since(event::Microseconds time) {
   return static_cast<double>(std::max<std::int64_t>(event::now() - time, 0)) / 1e6;
 }
@@ -58,7 +58,7 @@ void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement
   }
   entry.note_success_or_failure(settlement, counts);
   if (counts.done == 0 || run.lease.events.empty()) return;
-  // The events of a run were stored together, so one time stands for all.
+  // The events of a run were stored together, so a single time stands for all.
   const event::Event& first = *run.lease.events.front();
   entry.end_to_end.observe(seconds_since(first.kafka_timestamp.value_or(first.received_at)),
                            static_cast<std::uint64_t>(counts.done));

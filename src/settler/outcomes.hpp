@@ -69,11 +69,11 @@ class FailureLog final {
   void recorded(const Run& run, const inbox::Settlement& settlement, Clock::time_point now);
 
  private:
-  /// Lines of one kind within the current second.
+  /// Lines of a kind within the current second.
   struct Second {
     std::uint64_t lines = 0;
     std::uint64_t left_out = 0;
-    /// Whether one more line is allowed; counts the line either way.
+    /// Whether another line is allowed; counts the line either way.
     bool take();
   };
   void begin_second(Clock::time_point now) REQUIRES(mutex_);

@@ -34,13 +34,13 @@ class RunOwner {
  public:
   virtual ~RunOwner() = default;
 
-  /// The outcomes of that many more events of the run are recorded.
+  /// The outcomes of `events` more events of the run are recorded.
   virtual void settled(const Run& run, std::int64_t events) = 0;
 
-  /// The same for a run of a sequence, called before `settled`.
+  /// The effects on a sequence's keys; called before `settled`.
   virtual void settled_in_order(const Run& /*run*/, const KeyEffects& /*effects*/) {}
 
-  /// Outcomes of events that were called, of one settlement; with the last failed one's error class.
+  /// The outcomes of the called events of a settlement; with the error class of the last failed event.
   virtual void recorded(std::int64_t /*done*/, std::int64_t /*failed*/, const std::string& /*error_class*/) {}
 
   /// The database's clock.
@@ -74,7 +74,7 @@ struct Run {
   const std::shared_ptr<RunOwner> owner;
   const std::string handler;            ///< its name, for the log
   std::vector<envelope::KeyHash> keys;  ///< in a sequence: the order key of each event. Set before it is shared
-  envelope::OrderKeyRule key_rule;      ///< the same
+  envelope::OrderKeyRule key_rule;      ///< in a sequence: the rule of its keys
   config::OnFailure on_failure = config::OnFailure::block;
   mutable std::atomic<bool> lane_has_failed{false};  ///< of a lane: its later events wait again. Set by its owner
   std::atomic<bool> lost{false};                     ///< reports of the run are dropped from then on
@@ -96,7 +96,8 @@ struct FailedEvent {
   Kind kind = Kind::failed;
 };
 
-/// The verdicts on the neighbouring events [first, end) of a run's `events`: all are done, except those in `failed`.
+/// The verdicts on the neighbouring events [first, end) of a run's `events`: all are done, except the events in
+/// `failed`.
 struct Report {
   std::shared_ptr<Run> run;
   std::size_t first = 0;

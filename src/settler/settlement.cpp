@@ -24,7 +24,7 @@ constexpr std::size_t cut_mark_bytes = 3;
 std::string tidy(const std::string& text, std::size_t limit) {
   const std::string kept = base::shorten(text, limit);  // first, so that a long text is not escaped in full
   std::string out;
-  for (std::size_t begin = 0; begin <= kept.size();) {  // lines stay apart: only the first one is logged
+  for (std::size_t begin = 0; begin <= kept.size();) {  // lines stay apart: only the first is logged
     const std::size_t end = std::min(kept.find('\n', begin), kept.size());
     out.append(begin == 0 ? "" : "\n").append(base::escape_controls(kept.substr(begin, end - begin)));
     begin = end + 1;
@@ -150,11 +150,11 @@ void SettlementBuilder::settle_failed(FailedEvent& failed, double random01, RunS
                                      failed.duration});
 }
 
-/// At the handler's wish, uncharged: no failure is recorded. Later events of its key wait as behind a retry.
+/// At the handler's wish, uncharged: no failure is recorded. Later events of its key wait as they wait for a retry.
 void SettlementBuilder::defer(FailedEvent& deferred, double random01, RunSettlement& out) {
   const auto left = run_->policy->expire_after ? left_of(*run_, deferred.index, run_->owner->now()) : std::nullopt;
   const auto delay = deferred.verdict.delay.value_or(backoff_for(run_->policy->retry, 1, random01));
-  deferred.kind = FailedEvent::Kind::expired;  // no attempt, if it expires before the next one
+  deferred.kind = FailedEvent::Kind::expired;  // no attempt, if it expires before the next attempt
   if (left && delay >= *left) return expired(deferred, out);
   retry(deferred, RetryIn{delay}, out);
 }
@@ -169,7 +169,7 @@ void SettlementBuilder::retry(const FailedEvent& failed, RetryIn retry, RunSettl
   std::string error = verdict.error_class + ": " + verdict.message;
   if (i < groups.size() && groups[i].last_error != error) {
     groups[i].last_error.reset();
-    // No failure is recorded for a deferred event, and its error tells it from a fresh one.
+    // No failure is recorded for a deferred event, and its error tells it from a fresh event.
     if (groups[i].is_deferred) groups[i].last_error = verdict.error_class + ": deferred for several reasons";
   }
   if (run_->is_in_order()) {
@@ -202,7 +202,7 @@ void SettlementBuilder::dead(const FailedEvent& failed, RunSettlement& out) {
   ++out.counts.dead;
 }
 
-/// Before a call, or after one that failed. Later events of its key do not wait for it.
+/// Before a call, or after a failed call. Later events of its key do not wait for it.
 void SettlementBuilder::expired(const FailedEvent& failed, RunSettlement& out) {
   const event::Event& event = *run_->lease.events[failed.index];
   using State = inbox::DeadEvent::State;

@@ -67,8 +67,8 @@ struct RunSettlement {
   KeyEffects keys{};  ///< in a sequence
 };
 
-/// Collects the reports of one run and makes a settlement of them. A report of done events costs the same for one event
-/// as for a thousand. Used by the settler, and by workers that settle inside a transaction.
+/// Collects the reports of a run and makes a settlement of them. A report of done events costs the same for a single
+/// event as for a thousand. Used by the settler, and by workers that settle inside a transaction.
 class SettlementBuilder {
  public:
   explicit SettlementBuilder(std::shared_ptr<Run> run) : run_{std::move(run)} {}
@@ -80,8 +80,8 @@ class SettlementBuilder {
   bool complete() const { return run_->recorded + events_ == run_->size(); }
   const std::shared_ptr<Run>& run() const { return run_; }
 
-  /// The settlement of all reports added so far; the builder is empty afterwards. Events that failed alike form one
-  /// group with one random number, and so one due time.
+  /// The settlement of all reports added so far; the builder is empty afterwards. Events that failed alike form a group
+  /// with a single random number, and so a common due time.
   RunSettlement take(double random01);
 
  private:

@@ -24,18 +24,18 @@
 
 namespace inboxd::settler {
 
-/// The database as the settler uses it, or a fake of it. One thread; blocks.
+/// The database as the settler uses it, or a fake of it. Called by a single thread; blocks.
 class Store {
  public:
   virtual ~Store() = default;
   /// Opens the session.
   virtual std::optional<inbox::DatabaseFailure> open() { return std::nullopt; }
-  /// Records all settlements in one transaction; returns the keys of lost leases.
+  /// Records all settlements in a single transaction; returns the keys of lost leases.
   virtual inbox::Answer<std::vector<inbox::LeaseKey>> settle(const std::vector<inbox::Settlement>& settlements) = 0;
 };
 
 /// Records the outcomes of events: collects the workers' reports by run and writes them in batches, each settlement
-/// guarded by its fence. A service with one thread and one connection. Its memory is bounded by the events in flight: a
+/// guarded by its fence. A service with its own thread and connection. Its memory is bounded by the events in flight: a
 /// run owner frees its room only when the settler reports events as settled or lost.
 class Settler final {
  public:
@@ -43,9 +43,9 @@ class Settler final {
 
   struct Limits {
     std::chrono::milliseconds linger{5};        ///< a finished run waits for others to share its transaction
-    std::chrono::milliseconds hold{50};         ///< an unfinished run waits for its rest: one delete, not many updates
-    std::chrono::milliseconds awaited_hold{2};  ///< the same while other events wait for the outcomes
-    std::size_t deliveries = 500;               ///< in one transaction
+    std::chrono::milliseconds hold{50};         ///< an unfinished run waits for its rest: a delete, not many updates
+    std::chrono::milliseconds awaited_hold{2};  ///< the hold while other events wait for the outcomes
+    std::size_t deliveries = 500;               ///< in a transaction
     std::chrono::milliseconds turn{1'000};      ///< the longest sleep of the loop, which shows that it lives
     DatabaseBackoff::Limits backoff;
   };
@@ -105,7 +105,7 @@ class Settler final {
     std::uint64_t ticket = 0;
     const Run* run = nullptr;
   };
-  /// One transaction's settlements; the four vectors have one entry for each run.
+  /// A transaction's settlements; the four vectors have an entry for each run.
   struct Batch {
     std::vector<inbox::Settlement> settlements;
     std::vector<EventCounts> counts;

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string_view>
 
-// Keeps a template's statics private to its shared object. Without -fvisibility=hidden a process has one copy of them
-// (STB_GNU_UNIQUE): of two plugins with classes of the same name, the second would get the table of the first.
+// Keeps a template's statics private to its shared object. Without -fvisibility=hidden a process has a single copy of
+// them (STB_GNU_UNIQUE): of two plugins with classes of the same name, the second would get the table of the first.
 #if defined(__GNUC__)
 #define INBOXD_HIDDEN __attribute__((visibility("hidden")))
 #else

@@ -18,8 +18,8 @@
 //     };
 //     INBOXD_HANDLER(Receipt, "receipt", "1.0")
 //
-// Each configured handler is one object; several threads call its `handle` at once. Shared state needs a lock or an
-// atomic.
+// Each configured handler is an object of its own; several threads call its `handle` at once. Shared state needs a lock
+// or an atomic.
 #pragma once
 
 #include <inboxd/async.h>
@@ -51,7 +51,7 @@ namespace inboxd {
 
 // ---- Outcomes -------------------------------------------------------------------------------------------------------
 
-// The outcome of one event. Made by the functions below.
+// The outcome of an event. Made by the functions below.
 struct Outcome {
   std::int32_t kind = INBOXD_DONE;
   std::optional<Milliseconds> delay;  // of a retry; none: the configured backoff
@@ -102,7 +102,7 @@ struct Header {
   MaybeText value;
 };
 
-// One event of a call: a view, valid until `handle` returns.
+// An event of a call: a view, valid until `handle` returns.
 class Event {
  public:
   Event(inboxd_call* call, std::size_t index, const inboxd_event* event) : call_{call}, index_{index}, event_{event} {}
@@ -113,7 +113,7 @@ class Event {
     inboxd_format_id(event_->event_id, text);
     return text;
   }
-  // The same as 16 bytes, for a parameter of type uuid.
+  // The event id as 16 bytes, for a parameter of type uuid.
   Uuid uuid() const {
     Uuid out;
     std::copy(std::begin(event_->event_id), std::end(event_->event_id), out.bytes.begin());
@@ -229,7 +229,7 @@ class Call {
 
   // Sets the outcome of an event. For `handle_batch`; `handle` returns it.
   void settle(const Event& event, const Outcome& outcome) { say(event.index(), outcome); }
-  // Sets the outcome of all events without one.
+  // Sets the outcome of all events that have none.
   void settle_rest(const Outcome& outcome) { say(INBOXD_THE_REST, outcome); }
 
   // SQL in the transaction that also records the outcomes, for plugins that name INBOXD_SQL in INBOXD_HANDLER.
@@ -339,7 +339,7 @@ class Handler {
 };
 
 // A call of an asynchronous handler. It is open until `finish`, which its end implies: events without an outcome are
-// retried then. One thread at a time.
+// retried then. Not thread-safe: at most one thread at a time.
 class OpenCall {
  public:
   OpenCall(const inboxd_host* host, inboxd_call* call, const inboxd_event* const* events, std::size_t count)
@@ -365,7 +365,7 @@ class OpenCall {
 };
 
 // A handler whose calls stay open after `begin` has returned; see <inboxd/async.h>. For plugins that name INBOXD_ASYNC
-// in INBOXD_HANDLER. One thread calls `begin`. An exception becomes a retry, as above.
+// in INBOXD_HANDLER. A single thread calls `begin`. An exception becomes a retry, as above.
 class AsyncHandler {
  public:
   AsyncHandler() = default;

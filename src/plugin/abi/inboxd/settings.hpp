@@ -41,8 +41,8 @@ struct SettingsError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The handler's `settings`, in its constructor only. A setting without a default is required; one that the constructor
-// never reads is refused, as misspelt.
+// The handler's `settings`, in its constructor only. A setting without a default is required; a setting that the
+// constructor never reads is refused, as misspelt.
 class Settings {
  public:
   Settings(const inboxd_host* host, const inboxd_config* config) : host_{host}, config_{config} {}

@@ -12,7 +12,7 @@
 
 namespace inboxd {
 
-// The span of one published message, on the call's thread, during the call. Destroyed without `sent` or `failed`, as by
+// The span of a published message, on the call's thread, during the call. Destroyed without `sent` or `failed`, as by
 // an exception, it ends as `abandoned`. Does nothing if the daemon does not trace the event.
 //
 //     inboxd::PublishSpan span = call.publish_span(event, "kafka", "receipts");
