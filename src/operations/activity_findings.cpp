@@ -9,15 +9,15 @@ namespace {
 
 using std::chrono::seconds;
 
-/// One bad event of a quiet handler is tried about so often within some minutes.
+/// A bad event of a quiet handler is tried about this many times within some minutes.
 constexpr std::int64_t many_failures = 10;
-/// So many failures count if as many events wait for their retry.
+/// This many failures count if as many events wait for their retry.
 constexpr std::int64_t few_failures = 3;
 /// A service that restarts is back by then.
 constexpr seconds short_absence{10};
 constexpr seconds least_span{10};
 constexpr std::int64_t small_backlog = 50;
-/// Optional members are missing in some events, seldom in so many in a row.
+/// Optional members are missing in some events, seldom in this many in a row.
 constexpr std::int64_t many_without_value = 100;
 
 struct AtWork {
@@ -137,7 +137,7 @@ void slow_handlers(const Situation& situation, List& out) {
 
 void unkeyed_events(const Situation& situation, List& out) {
   for (const AtWork& at : handlers_at_work(situation)) {
-    if (at.activity.sum.unkeyed < 2) continue;  // one event has no order
+    if (at.activity.sum.unkeyed < 2) continue;  // a single event has no order
     const std::int64_t events = at.activity.sum.unkeyed;
     out.push_back(make_finding(
         "events_without_key",

@@ -55,7 +55,7 @@ void take_earlier(std::optional<event::Microseconds>& time, const std::optional<
 }  // namespace
 
 void ActivityState::add(const HandlerActivity& instance, event::Microseconds said_at) {
-  // Another instance has success where this one fails: not all calls fail.
+  // Another instance succeeds while this instance fails: not all calls fail.
   const bool one_succeeds = (sum.done > 0 && sum.failed_in_row == 0 && sum.span.count() > 0) ||
                             (instance.done > 0 && instance.failed_in_row == 0);
   sum.handler_id = instance.handler_id;

@@ -11,7 +11,7 @@ namespace {
 
 using Daemons = std::vector<const RegisteredHandler*>;
 
-/// A deploy makes settings differ for about so long.
+/// A deploy makes settings differ for about this time.
 constexpr std::chrono::minutes deploy{1};
 constexpr std::size_t most_keys = 5;
 
@@ -63,7 +63,7 @@ void add_other_order(const Daemons& daemons, List& out) {
   }
 }
 
-/// A key that only one of two releases knows is no difference.
+/// A key that only the older or the newer release knows is no difference.
 void add_keys(const RegisteredHandler& one, const RegisteredHandler& other, std::set<std::string>& out) {
   for (const auto& [key, digest] : one.keys) {
     const auto found = other.keys.find(key);

@@ -23,7 +23,7 @@ struct Finding {
 };
 using FoundList = std::vector<Finding>;
 
-// Both block, and report failures as findings instead of throwing them. The connections are those of inspect_server().
+// Both block, and report failures as findings instead of throwing them. The connections are as in inspect_server().
 // `patience` limits each of two questions to the brokers, which cannot be interrupted.
 FoundList check_database(const config::Settings& settings, inbox::Connection& first, inbox::Connection* second);
 // check_brokers.cpp

@@ -18,7 +18,7 @@ namespace {
 
 using Kind = Finding::Kind;
 
-/// A question that may end early because the brokers refuse the client is asked in so long steps.
+/// A question that may end early, because the brokers refuse the client, is asked in steps of this length.
 constexpr std::chrono::milliseconds step{500};
 constexpr std::chrono::milliseconds longest_connect{2'000};
 
@@ -82,7 +82,7 @@ struct Target {
   Of of = Of::handler;
 };
 
-/// Topics of `kafka` handlers without placeholders and with our brokers, topics of dead letters, and those that
+/// Topics of `kafka` handlers without placeholders and with our brokers, topics of dead letters, and topics that
 /// outbox.topics names.
 std::vector<Target> targets_of(const config::Settings& settings) {
   std::vector<Target> out;

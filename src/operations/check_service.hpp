@@ -16,8 +16,8 @@ struct Service {
 /// Of a URL, whose path may have placeholders; nullopt: the handler refuses its scheme or authority.
 std::optional<Service> service_of(const std::string& url);
 
-/// Connects to the services of handlers with plugin http and sends nothing. One that does not answer is a warning,
-/// because events wait for it uncharged. `patience` is for each.
+/// Connects to the services of handlers with plugin http and sends nothing. A service that does not answer is a
+/// warning, because events wait for it uncharged. `patience` is for each.
 FoundList check_services(const config::Settings& settings, std::chrono::milliseconds patience);
 
 }  // namespace inboxd::operations

@@ -3,8 +3,8 @@
 
 #include "operations/operation.hpp"
 
-/// Rows that C++ code passes on without a decision. One list of columns for each kind of row says how a row is read
-/// from PostgreSQL (stored_event_rows.hpp), written as JSON, described in OpenAPI and shown in a table.
+/// Rows that C++ code passes on without a decision. A single list of columns for each kind of row says how a row is
+/// read from PostgreSQL (stored_event_rows.hpp), written as JSON, described in OpenAPI and shown in a table.
 namespace inboxd::operations {
 
 enum class ColumnType {

@@ -9,9 +9,9 @@ namespace {
 
 using std::chrono::microseconds;
 
-/// Crashes within this time are one loop,
+/// Crashes within this time are a crash loop,
 constexpr auto loop_span = std::chrono::minutes{15};
-/// if there are so many of one host.
+/// if a host has this many of them.
 constexpr int loop_crashes = 3;
 /// A process that is unseen for less may be stopped, or without its database.
 constexpr auto long_unseen = std::chrono::minutes{5};
@@ -35,7 +35,7 @@ std::vector<const InstanceState*> crashed_of(std::vector<const InstanceState*> o
     if (instance->is_live()) continue;
     next = std::upper_bound(next, starts.end(), instance->last_seen_at);
     const bool is_replaced = next != starts.end();
-    if (is_replaced) ++next;  // it replaces no other one
+    if (is_replaced) ++next;  // it replaces no other instance
     if (is_replaced || instance->unseen > long_unseen) out.push_back(instance);
   }
   return out;

@@ -40,7 +40,7 @@ Answer functions::instance_resume(Context& context, const Arguments& arguments) 
   return set_paused(context, arguments, false);
 }
 
-/// Checks without plugins: those are loaded, because a start or a reload refuses others.
+/// Checks without plugins: the daemon has loaded its plugins, and a start or a reload refuses a bad plugin.
 Answer functions::check(Context& context, const Arguments&) {
   const config::Settings settings = context.daemon->in_force().settings;
   FoundList found = check_database(settings, *context.connection, nullptr);

@@ -31,7 +31,7 @@ std::optional<Answer> read_headers(const Arguments& arguments, std::vector<Typed
   return Answer{base::ExitCode::usage, nullptr, std::string{edit_verb} + ": pass --payload, --header or both"};
 }
 
-/// The packed headers, with the typed ones in place of those of the same names.
+/// The packed headers; typed headers replace headers of the same names.
 std::optional<std::string> with_headers(const std::optional<std::string>& packed,
                                         const std::vector<TypedHeader>& typed) {
   if (typed.empty()) return packed;

@@ -30,7 +30,7 @@ struct FilterParameters {
   pqxx::params values;
 };
 
-/// The same with ids.
+/// The parameters with ids.
 struct WithIds : FilterParameters {
   explicit WithIds(const DeadFilter& filter)
       : FilterParameters{filter},
@@ -64,7 +64,7 @@ DeadLetter read_letter(inbox::RowReader row) {
   return out;
 }
 
-/// Parked events that one transaction brings back, about.
+/// Parked events that a transaction brings back, about.
 constexpr int most_parked = 1'000;
 
 /// No handler may be retired meanwhile: its events would stay pending for ever.

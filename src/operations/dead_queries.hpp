@@ -31,7 +31,7 @@ struct DeadFilter {
   std::optional<std::string> message;      ///< part of the last attempt's message, in any case
   Period died;
   std::optional<std::string> key;             ///< bytes
-  std::vector<std::int64_t> dead_letter_ids;  ///< these or those of event_ids; both empty: any
+  std::vector<std::int64_t> dead_letter_ids;  ///< letters with these or with event_ids; both empty: any
   std::vector<base::Uuid> event_ids;
 };
 
@@ -54,7 +54,7 @@ std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const Dead
 
 struct DeadGroups {
   Document groups;           ///< as columns::dead_group, the largest first
-  std::int64_t letters = 0;  ///< of all groups, also of those beyond the limit
+  std::int64_t letters = 0;  ///< of all groups, also of groups beyond the limit
 };
 /// `by`: error, type or handler; nullopt: by handler and error. At most `limit` groups. Ignores the ids.
 DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, const std::optional<std::string>& by,
@@ -68,34 +68,34 @@ struct PickedLetter {
 /// By the clock that dates dead letters.
 event::Microseconds database_time(inbox::Connection& connection);
 
-/// The dead letters to replay or discard: those of ordered keys key by key, others in the order of their partitions;
-/// those that park a key come last. `any_too` includes those that cannot be replayed (now).
+/// The dead letters to replay or discard: letters of ordered keys key by key, others in the order of their partitions;
+/// letters that park a key come last. `any_too` includes letters that cannot be replayed (now).
 std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
                                     std::int64_t limit);
 
 struct NotNow {
   std::int64_t retired = 0;
   std::int64_t awaited = 0;  ///< a back-fill has yet to pass them and may deliver the events
-  std::int64_t parked = 0;   ///< another dead letter parks their key: they are replayed with that one
+  std::int64_t parked = 0;   ///< another dead letter parks their key: they are replayed together with it
 };
 NotNow count_dead_not_now(inbox::Connection& connection, const DeadFilter& filter);
 
-/// Events that are parked behind these dead letters and are not among them.
+/// Events that these dead letters have parked and that are not among them.
 std::int64_t count_parked_behind(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids);
 
 struct Replayed {
-  std::int64_t letters = 0;   ///< replayed, without those that another operator changed meanwhile
+  std::int64_t letters = 0;   ///< replayed, without letters that another operator changed meanwhile
   std::int64_t restored = 0;  ///< events that had been purged
-  /// Dead letters that park a key because more events are left behind them: replay these next.
+  /// Dead letters that park a key and have left more events parked: replay these next.
   std::vector<std::int64_t> parking;
 };
 
-/// Delivers a batch of a few hundred dead letters to their handlers again, and about as many of the events parked
-/// behind them, in one transaction. May be repeated after any error.
+/// Delivers a batch of a few hundred dead letters to their handlers again, and about as many of the events that they
+/// have parked, in a single transaction. May be repeated after any error.
 Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed,
                      const std::string& operation = "dead replay");
 
-/// Delivers the events that are parked behind these dead letters, which stay. Otherwise like replay_dead.
+/// Delivers the events that these dead letters have parked; the letters stay. Otherwise like replay_dead.
 Replayed release_parked(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
                         const Deed& deed, const std::string& operation = "lanes release");
 
@@ -113,18 +113,18 @@ struct Edit {
   std::optional<std::int64_t> payload_size;
   Content content;
 };
-/// Edits of an event, at most one for each handler.
+/// Edits of an event, at most a single edit for each handler.
 std::vector<Edit> read_edits(inbox::Connection& connection, std::int32_t shard_id, std::int64_t offset,
                              const base::Uuid& event_id);
 
-/// Edits a dead letter and replays it like replay_dead, in one transaction. nullopt: nothing was changed, because the
-/// dead letter is gone or cannot be replayed (now).
+/// Edits a dead letter and replays it like replay_dead, in a single transaction. nullopt: nothing was changed, because
+/// the dead letter is gone or cannot be replayed (now).
 std::optional<Replayed> edit_dead(inbox::Connection& connection, std::int64_t dead_letter_id, const Content& content,
                                   const Deed& deed);
 
 struct Discarded {
   std::int64_t letters = 0;  ///< that existed
-  Replayed released;         ///< events that were parked behind them
+  Replayed released;         ///< events that they had parked
 };
 Discarded discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
                        const Deed& deed);

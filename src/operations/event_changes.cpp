@@ -10,7 +10,7 @@
 namespace inboxd::operations {
 namespace {
 
-/// A change of one event for one handler.
+/// A change of an event for a handler.
 struct Change {
   std::string verb;  ///< `events skip`
   std::string past;  ///< `skipped`
@@ -113,7 +113,7 @@ Answer change_found(Context& context, const Arguments& arguments, const Change& 
   return change_one(context, arguments, change, found.places.front());
 }
 
-/// Of one handler, in batches. Deliveries that fail again meanwhile are not retried twice: as many as there were at the
+/// Of a handler, in batches. Deliveries that fail again meanwhile are not retried twice: as many as there were at the
 /// start are the bound.
 Answer retry_all(Context& context, const Arguments& arguments, const std::string& handler) {
   const auto classes = arguments.texts("error");

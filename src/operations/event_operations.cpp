@@ -24,7 +24,7 @@ EventFile open_file(Context& context, const EventPlace& place) {
   EventFile out;
   out.place = place;
   out.event = read_event(connection, place);
-  // After a restore of the database two records can claim one place: the id decides.
+  // After a restore of the database two records can claim a place: the id decides.
   if (out.event && out.event->event_id != place.event_id) out.event.reset();
   out.dead = find_dead(connection, {}, {place.event_id});
   out.edits = read_edits(connection, place.shard_id, place.offset, place.event_id);
@@ -34,7 +34,7 @@ EventFile open_file(Context& context, const EventPlace& place) {
   }
   HistoryRequest request{place.event_id, place.shard_id, place.offset, std::nullopt, std::nullopt};
   if (out.event) request.received_at = request.since = out.event->received_at;
-  // A replay restores a purged event with a later received_at: the ledger has the first. One day for differing clocks.
+  // A replay restores a purged event with a later received_at: the ledger has the first. A day for differing clocks.
   if (request.since && place.received_from) request.since = std::min(*request.since, *place.received_from - day_us);
   out.history = read_history(connection, request);
   return out;
@@ -163,7 +163,7 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
 /// How to search on, after a search that reached its limit.
 std::string about_rest(const EventsFilter& filter, const NewestEvents& found) {
   const std::string out = "only the newest " + std::to_string(found.looked_at) + " events were searched; ";
-  // Many events may have one time. Then a search until then would end there again.
+  // Many events may have the same time. Then a search until then would end there again.
   if (found.next_until == filter.received.until) return out + "raise --search";
   return out + "search on with --until " + config::time_text(*found.next_until) + ", or raise --search";
 }

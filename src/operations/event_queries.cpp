@@ -46,7 +46,7 @@ std::vector<Window> windows_of(const std::vector<event::Microseconds>& days, con
 
 event::Microseconds end_of_day(event::Microseconds until) { return (until + day_us - 1) / day_us * day_us; }
 
-/// The result of one statement.
+/// The result of a statement.
 struct Found {
   std::vector<StoredEvent> events;
   std::int64_t looked_at = 0;

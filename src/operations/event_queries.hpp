@@ -35,7 +35,7 @@ struct NewestEvents {
   std::vector<StoredEvent> events;  ///< newest first, without payload and headers
   std::int64_t looked_at = 0;
   std::optional<event::Microseconds> back_to;  ///< the oldest event looked at
-  /// Stopped by `search`: a search with this `until` continues, and repeats the events of one time.
+  /// Stopped by `search`: a search with this `until` continues, and repeats the events of that time.
   std::optional<event::Microseconds> next_until;
 };
 
@@ -57,12 +57,12 @@ std::vector<EventPlace> find_in_ledger(inbox::Connection& connection, const std:
 /// The sources of the newest events, to derive event ids from.
 std::vector<std::string> sources_in_use(inbox::Connection& connection);
 
-/// Known names by kind: `handler`, `topic`, `type` and `error`. Types are those of the newest events and of dead
+/// Known names by kind: `handler`, `topic`, `type` and `error`. Types are the types of the newest events and of dead
 /// letters.
 std::map<std::string, std::vector<std::string>> names_in_use(inbox::Connection& connection);
 
-/// Reads all events of one day (`day` is its start), for ids that the ledger lacks and for producers' ids. Slow;
-/// returns at most ten.
+/// Reads all events of a day (`day` is its start), for ids that the ledger lacks and for producers' ids. Slow; returns
+/// at most ten.
 std::vector<EventPlace> search_day(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids,
                                    const std::string& source_id, event::Microseconds day);
 
@@ -77,10 +77,10 @@ struct OpenDelivery {
   bool is_leased = false;
   bool is_due = false;
   std::optional<event::Microseconds> due_at;  ///< leased: the end of the lease; nullopt: in its turn, in a sequence
-  bool is_waiting = false;                    ///< behind a failed event of its key
+  bool is_waiting = false;                    ///< after a failed event of its key
   std::optional<Worker> owner;
   std::optional<std::string> last_error;
-  std::int32_t events = 0;  ///< of the run, including this one
+  std::int32_t events = 0;  ///< of the run, including this event
   std::optional<std::string> paused_reason;
   std::int64_t delivery_id = 0;
 };
@@ -109,7 +109,7 @@ struct Note {
   event::Microseconds at = 0;
 };
 
-/// All records of one event, each list in the order of time.
+/// All records of an event, each list in the order of time.
 struct EventHistory {
   std::vector<OpenDelivery> deliveries;
   std::vector<RecordedOutcome> outcomes;

@@ -14,7 +14,7 @@ struct FoundLetters {
   std::vector<std::int64_t> dead_letter_ids;
   std::vector<base::Uuid> event_ids;
   std::vector<std::string> missing;  ///< IDs without a dead letter
-  std::optional<Answer> refusal;     ///< no ID has one, or an ID belongs to several events, which it lists
+  std::optional<Answer> refusal;     ///< no ID has a dead letter, or an ID belongs to several events, which it lists
 };
 
 /// Whether digits may also be a producer's id. Not for changes: once the dead letter with that number is gone, the same
@@ -35,7 +35,7 @@ Document letter_document(const DeadLetter& letter, bool whole);
 std::optional<Edit> edit_of(inbox::Connection& connection, const DeadLetter& letter);
 Document document_of(const Edit& edit);
 
-/// Brings back the events that one transaction of a replay has left parked. False: stopped in between.
+/// Brings back the events that a transaction of a replay has left parked. False: stopped in between.
 bool bring_back_rest(Context& context, const std::string& verb, const Deed& deed, std::vector<std::int64_t> parking,
                      Replayed& sum);
 

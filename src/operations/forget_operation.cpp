@@ -9,13 +9,13 @@ namespace inboxd::operations {
 namespace {
 
 constexpr const char* forget_verb = "events forget";
-/// Events of one transaction.
+/// Events of a transaction.
 constexpr std::size_t bite = 200;
 /// How long to wait for events that are leased: their calls end, or their instance releases them.
 constexpr int most_waits = 10;
 constexpr std::chrono::milliseconds wait{1'000};
 
-/// Finds the events of a key shard by shard, and does something with those of each portion.
+/// Finds the events of a key, a shard at a time, and does something with the events of each portion.
 class Search final {
  public:
   Search(Context& context, std::string key) : context_{context}, key_{std::move(key)} {}
@@ -76,8 +76,8 @@ bool erase_rest(Context& context, const std::string& key, Progressed& sum) {
   }
 }
 
-/// Content moves from quarantine to events, from those to dead letters, and from these to messages: in this order none
-/// is missed. False: stopped in between.
+/// Content moves from quarantine to events, from events to dead letters, and from dead letters to messages: in this
+/// order none is missed. False: stopped in between.
 bool erase_all(Context& context, const std::string& key, Progressed& sum) {
   if (!erase_rest(context, key, sum)) return false;
   const auto each = [&](const std::vector<KeyedEvent>& events) { erase(context, events, sum); };

@@ -10,9 +10,9 @@ namespace {
 
 using Type = inbox::ArrayParameter::Type;
 
-/// Events that one statement looks at: about 50 ms.
+/// Events that a statement looks at: about 50 ms.
 constexpr int events_looked_at = 20'000;
-/// Rows that one transaction erases.
+/// Rows that a transaction erases.
 constexpr int most_erased = 500;
 
 /// Runs a statement that changes rows which a replay reads. Its rows.

@@ -21,7 +21,7 @@ struct KeyedEvents {
   std::vector<KeyedEvent> events;
   std::optional<std::int64_t> last;  ///< the last offset that was looked at; nullopt: there was none
 };
-/// Events with this key among the next events of a shard, behind that offset.
+/// Events with this key among the next events of a shard, after that offset.
 KeyedEvents find_by_key(inbox::Connection& connection, std::int32_t shard_id, std::int64_t behind,
                         const std::string& key);
 
@@ -30,11 +30,11 @@ struct Forgotten {
   std::int64_t skipped = 0;        ///< deliveries
   std::vector<KeyedEvent> leased;  ///< left alone
 };
-/// Erases events in one transaction. May be repeated after any error.
+/// Erases events in a single transaction. May be repeated after any error.
 Forgotten forget_events(inbox::Connection& connection, const std::string& actor, const std::vector<KeyedEvent>& events);
 
-/// Erases some hundred dead letters, or records in quarantine and unsent messages, in one transaction. 0: there are no
-/// more.
+/// Erases some hundred dead letters, or records in quarantine and unsent messages, in a single transaction. 0: there
+/// are no more.
 std::int64_t forget_dead_letters(inbox::Connection& connection, const std::string& actor, const std::string& key);
 struct Erased {
   std::int64_t records = 0;

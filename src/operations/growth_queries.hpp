@@ -16,7 +16,7 @@ struct DeadGrowth {
   std::int64_t of_minute = 0;
   std::int64_t of_ten_minutes = 0;
   event::Microseconds first_at = 0;
-  std::string error_class;    ///< the most frequent one
+  std::string error_class;    ///< the most frequent class
   std::int64_t of_class = 0;  ///< how many have it
   std::string message;        ///< of the last of these; empty without the right to read it
 };
@@ -27,7 +27,7 @@ struct QuarantineGrowth {
   std::string topic;
   std::int64_t records = 0;
   event::Microseconds first_at = 0;
-  std::string reason;  ///< the most frequent one
+  std::string reason;  ///< the most frequent reason
   std::string detail;       ///< empty without the right to read it
   bool are_empty = false;   ///< all of them: tombstones
   std::int64_t stored = 0;  ///< events of the topic since the first; counted to a limit
@@ -44,7 +44,7 @@ struct ExpiredTopic {
 };
 std::vector<ExpiredTopic> read_expired_topics(inbox::Connection& connection);
 
-/// Keys of a handler whose events wait behind a failed one.
+/// Keys of a handler whose events wait for a failed event.
 struct BlockedKeys {
   std::int32_t handler_id = 0;
   std::int64_t keys = 0;

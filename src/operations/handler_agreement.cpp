@@ -17,14 +17,14 @@ using Topics = std::vector<std::string>;
 constexpr std::chrono::hours gaps_shown_for{24};
 constexpr std::int64_t second = 1'000'000;
 
-/// Whether one of the topics, or all of them, include a name or prefix.
+/// Whether the topics, or a topic of them, include a name or prefix.
 bool covers(const Topics& topics, const std::string& wanted) {
   return topics.empty() || std::any_of(topics.begin(), topics.end(), [&](const std::string& topic) {
            return topic == wanted || (topic.ends_with('*') && wanted.starts_with(topic.substr(0, topic.size() - 1)));
          });
 }
 
-/// The subscriptions of one handler, in order; the last one is the present one.
+/// The subscriptions of a handler, in order; the last is the present subscription.
 struct History {
   struct Subscription {
     std::optional<std::int64_t> until;

@@ -12,7 +12,7 @@
 /// Whether live daemons and the database agree about the handlers.
 namespace inboxd::operations {
 
-/// A handler as one live daemon configures it, beside its row in the database: that of the newest registration.
+/// A handler as a live daemon configures it, and as its row in the database has it: by the newest registration.
 struct RegisteredHandler {
   std::int32_t handler_id = 0;
   std::string handler;
@@ -37,7 +37,7 @@ std::vector<RegisteredHandler> read_registered(inbox::Connection& connection);
 /// Topics of `wanted` that `topics` do not cover; both as in handlers[].subscribe.topics. `*`: all topics.
 std::vector<std::string> topics_without(const std::vector<std::string>& wanted, const std::vector<std::string>& topics);
 
-/// A time in which a handler did not subscribe to one of its topics, and which no back-fill has covered since.
+/// A time in which a handler did not subscribe to a topic that it has now, and which no back-fill has covered since.
 struct SubscriptionGap {
   std::string handler;
   std::string topic;

@@ -18,7 +18,7 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return near ? " (did you mean " + *near + "?)" : "";
 }
 
-/// `; the last one, vm (process 7), ended 18 minutes ago`; empty if it is not known.
+/// `; the last daemon, vm (process 7), ended 18 minutes ago`; empty if it is not known.
 std::string last_daemon(const Situation& situation, const HandlerState& handler) {
   const auto ended = situation.ended.find(handler.handler_id);
   if (ended == situation.ended.end()) return "";

@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Deliveries of one transaction: short enough that others barely wait for its locks.
+/// Deliveries of a transaction: short enough that others barely wait for its locks.
 constexpr int batch_deliveries = 2'000;
 /// The wait for deliveries that another transaction has locked.
 constexpr milliseconds look_again{100};
@@ -27,7 +27,7 @@ std::vector<HandlerState> handlers_for(Context& context) {
   return out;
 }
 
-/// One that is not retired.
+/// A handler that is not retired.
 std::optional<HandlerState> find_handler(Context& context, const std::string& name) {
   for (auto& handler : handlers_for(context)) {
     if (handler.name == name && !handler.retired_at) return std::move(handler);

@@ -14,7 +14,7 @@ struct LaneFilter {
   std::optional<std::string> key;      ///< its bytes
 };
 
-/// Keys of sequential handlers whose events wait, as columns::lane; those with most events first.
+/// Keys of sequential handlers whose events wait, as columns::lane; keys with most events first.
 Document list_lanes(inbox::Connection& connection, const LaneFilter& filter, std::int64_t limit);
 
 /// A dead letter that parks its key.

@@ -15,7 +15,7 @@
 
 namespace inboxd::operations {
 
-/// An operation's result as JSON. Field names are those of the SQL views.
+/// An operation's result as JSON. Field names are the names in the SQL views.
 using Document = nlohmann::ordered_json;
 
 enum class Permission {
@@ -38,7 +38,7 @@ struct Progress {
   std::int64_t of = 0;  ///< 0: unknown
 };
 
-/// The surroundings of one operation. Its functions run on the operation's thread.
+/// The surroundings of an operation. Its functions run on the operation's thread.
 struct Context {
   inbox::Connection* connection = nullptr;  ///< null if the operation needs neither database nor daemon
   RunningDaemon* daemon = nullptr;          ///< null unless the operation needs it
@@ -51,7 +51,7 @@ struct Context {
   Document agreed;                     ///< the plan that a person confirmed, an upper bound; null: no bound
   bool shows_content = true;           ///< keys and messages of events, if the role may read them
   bool follows = false;                ///< waits for work that daemons do, with its progress
-  std::int64_t most_rows = 1'000'000;  ///< the most that one operation changes; repeat it for the rest
+  std::int64_t most_rows = 1'000'000;  ///< the most that an operation changes; repeat it for the rest
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   /// Waits that long between two batches; true: the operation shall stop.
   std::function<bool(std::chrono::milliseconds)> pause = [](std::chrono::milliseconds) { return false; };
@@ -72,7 +72,7 @@ struct Example {
 using OperationFunction = Answer(Context& context, const Arguments& arguments);
 using DocumentSchema = Document();
 
-/// One row of the table that serves command line, HTTP and page.
+/// A row of the table that serves command line, HTTP and page.
 struct Operation {
   std::string verb;  ///< `dead replay`
   std::string help;
@@ -98,7 +98,7 @@ std::string path_of(const Operation& operation);
 /// Whether the path belongs to the operation's verb or to an alias.
 bool is_path_of(const Operation& operation, const std::string& path);
 
-/// Runs the operation. A handler's former name in `arguments` becomes the present one, so that the operations know
+/// Runs the operation. A handler's former name in `arguments` becomes the present name, so that the operations know
 /// present names only. Throws like Operation::function.
 Answer run(const Operation& operation, Context& context, Arguments arguments);
 
@@ -109,7 +109,7 @@ Answer answer_for(const inbox::DatabaseFailure& failure, const std::string& wher
 struct Pace {
   std::string what;             ///< `worked through`, for the progress
   std::int64_t per_second = 0;  ///< 0: unlimited
-  std::int64_t most = 500;      ///< rows of one batch: its locks are held briefly
+  std::int64_t most = 500;      ///< rows of a batch: its locks are held briefly
 };
 
 /// Works through [0, total) batch by batch, with pauses that keep the rate. `batch(begin, end)` returns where it ended,

@@ -1,7 +1,7 @@
 #pragma once
 #include "operations/operation.hpp"
 
-/// The functions behind the rows of the table, named after their verbs. Private to this room: others call operations().
+/// The functions of the table's rows, named after their verbs. Private to this room: others call operations().
 namespace inboxd::operations::functions {
 
 // status_operation.cpp

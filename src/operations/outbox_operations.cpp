@@ -1,4 +1,4 @@
-// `outbox`: messages that the relay sends, and those that it cannot.
+// `outbox`: messages that the relay sends, and messages that it cannot send.
 #include <map>
 #include <set>
 #include <variant>
@@ -33,7 +33,7 @@ std::variant<StoppedFilter, Answer> chosen_messages(const std::string& verb, con
   return Answer{base::ExitCode::usage, nullptr, verb + ": pass numbers, --topic or --all"};
 }
 
-/// The same ids as the dry run that the caller agreed to.
+/// The ids of the dry run that the caller agreed to.
 std::vector<PickedMessage> pick(Context& context, StoppedFilter filter) {
   if (!context.agreed.is_null()) {
     filter.outbox_ids = context.agreed.at("outbox_ids").get<std::vector<std::int64_t>>();

@@ -8,7 +8,7 @@
 namespace inboxd::operations {
 namespace {
 
-/// The most partitions that one line names.
+/// The most partitions that a line names.
 constexpr std::size_t most_names = 3;
 
 /// Partitions that share a finding.

@@ -10,7 +10,7 @@ namespace {
 
 using Partitions = std::vector<PartitionState>;
 
-/// The newest incarnations of a topic's partitions, or of the one that is named.
+/// The newest incarnations of a topic's partitions, or of the named partition.
 Partitions partitions_of(Context& context, const Arguments& arguments) {
   const std::string topic = *arguments.text("topic");
   auto out = read_partitions(*context.connection, {{topic}, true, false});
@@ -43,7 +43,7 @@ Answer no(const Arguments& arguments, const std::string& message, const Partitio
           message};
 }
 
-/// The plan of a dry run: the accepted state, and the shard, because another one may look the same.
+/// The plan of a dry run: the accepted state, and the shard, because another shard may have an equal state.
 Document plan_of(const PartitionState& partition) {
   Document out = {{"shard_id", partition.shard_id}};
   if (partition.gap) out["gap"] = {partition.gap->first, partition.gap->end, partition.position.value_or(0)};
@@ -57,7 +57,7 @@ Document plan_of(const Partitions& partitions) {
   return out;
 }
 
-/// Keeps only partitions of the confirmed plan, if there is one. False: one of them has changed since.
+/// Keeps only partitions of the confirmed plan, if there is one. False: a partition has changed since.
 bool take_agreed(const Context& context, Partitions& partitions) {
   const Document& agreed = context.agreed;
   if (agreed.is_null()) return true;

@@ -14,7 +14,7 @@ namespace inboxd::operations {
 /// The age up to which a recorded end of a partition counts as known. Daemons record it every two to six seconds.
 inline constexpr std::chrono::seconds fresh_within{10};
 
-/// One incarnation of a partition (a shard in SQL): its position, its lag and what halts it.
+/// An incarnation of a partition (a shard in SQL): its position, its lag and what halts it.
 struct PartitionState {
   std::int32_t shard_id = 0;
   std::string source;
@@ -52,13 +52,13 @@ struct PartitionFilter {
 };
 std::vector<PartitionState> read_partitions(inbox::Connection& connection, const PartitionFilter& filter);
 
-/// The skipped offsets and the position behind them.
+/// The skipped offsets and the position after them.
 struct AcceptedGap {
   event::OffsetRange gap;
   std::int64_t position = 0;
 };
 
-/// Resumes a halted partition behind the records that Kafka lost. nullopt: gap or position differ from `seen`.
+/// Resumes a halted partition after the records that Kafka lost. nullopt: gap or position differ from `seen`.
 std::optional<AcceptedGap> accept_gap(inbox::Connection& connection, const PartitionState& seen,
                                       const std::string& actor);
 
@@ -73,7 +73,8 @@ struct SeekPlan {
 SeekPlan plan_seek(inbox::Connection& connection, std::int32_t shard_id, std::optional<std::int64_t> offset,
                    std::optional<event::Microseconds> since);
 
-/// Moves the position; returns the one before. nullopt: the shard has another epoch, is halted, or is not the newest.
+/// Moves the position; returns the position before. nullopt: the shard has another epoch, is halted, or is not the
+/// newest.
 std::optional<std::int64_t> seek(inbox::Connection& connection, std::int32_t shard_id, std::int32_t epoch,
                                  std::int64_t target, const std::string& actor);
 
@@ -83,7 +84,7 @@ struct AcceptedRecreation {
   std::string new_incarnation;
 };
 
-/// Starts partitions of a topic that was deleted and created again, all or none. None: one of them no longer waits for
+/// Starts partitions of a topic that was deleted and created again, all or none. None: a partition no longer waits for
 /// the incarnation in `seen`.
 std::vector<AcceptedRecreation> accept_recreated(inbox::Connection& connection, const std::vector<PartitionState>& seen,
                                                  const std::string& actor);

@@ -45,7 +45,7 @@ struct Picked {
   std::int64_t not_kept = 0;  ///< matches that were too large to keep: left out of a retry
 };
 
-/// Lists every number: a later record can have a lower one.
+/// Lists every number: a later record can have a lower number.
 Document plan_of(const Picked& picked) { return {{"quarantine_ids", picked.ids}, {"more", picked.more}}; }
 
 Picked pick(Context& context, QuarantineFilter filter, bool kept_only) {
@@ -110,7 +110,7 @@ std::string about_not_kept(const Picked& picked) {
          "quarantine list has the places); then inboxd quarantine discard";
 }
 
-/// Joins sentences about one command.
+/// Joins sentences about a command.
 std::string message_of(const std::string& verb, const std::vector<std::string>& sentences) {
   std::vector<std::string> said;
   for (const std::string& sentence : sentences) {
@@ -127,7 +127,7 @@ std::string about_stop(std::int64_t done, std::size_t of, bool dry_run) {
          (dry_run ? "" : "; repeat the command for the rest");
 }
 
-/// The most bytes of a batch of records, unless one record alone is larger.
+/// The most bytes of a batch of records, unless a single record is larger.
 constexpr std::int64_t batch_bytes = 8 << 20;
 
 std::int64_t end_of_batch(const Picked& picked, std::int64_t begin, std::int64_t end) {

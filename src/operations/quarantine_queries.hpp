@@ -35,7 +35,7 @@ struct PickedRecord {
   bool was_kept = true;    ///< false: too large; only size and digest are known
 };
 
-/// The records to retry or discard, in the order of their offsets; those that were not kept come last.
+/// The records to retry or discard, in the order of their offsets; records that were not kept come last.
 std::vector<PickedRecord> pick_quarantined(inbox::Connection& connection, const QuarantineFilter& filter,
                                            std::int64_t limit);
 
@@ -70,7 +70,7 @@ struct StillQuarantined {
 
 /// A batch of decoded records. Views into memory that must outlive the call.
 struct RereadRecords {
-  std::vector<std::int64_t> quarantine_ids;  ///< all; those in neither of the next two are dropped
+  std::vector<std::int64_t> quarantine_ids;  ///< all; ids in neither of the next two are dropped
   std::vector<event::Event> events;
   std::vector<StillQuarantined> still;
 };
@@ -82,7 +82,7 @@ struct Retried {
 };
 
 /// Stores the events of a batch, pending for all handlers that subscribe to them, and deletes their records from
-/// quarantine, in one transaction. nullopt: a record has left quarantine meanwhile, nothing was written. May be
+/// quarantine, in a single transaction. nullopt: a record has left quarantine meanwhile, nothing was written. May be
 /// repeated after any error.
 std::optional<Retried> retry_quarantined(inbox::Connection& connection, const RereadRecords& records, const Deed& deed);
 

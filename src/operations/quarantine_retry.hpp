@@ -27,17 +27,18 @@ struct RetryCounts {
   std::map<std::string, std::int64_t> still;         ///< records that stay, by today's reason
   std::set<std::string> unknown_topics;              ///< of records that stay because their topic is not configured
   std::int64_t unsubscribed = 0;                     ///< events without a handler
-  std::optional<inbox::UnsubscribedEvents> example;  ///< a topic and type of those
+  std::optional<inbox::UnsubscribedEvents> example;  ///< a topic and type of these events
 };
 
-/// Decodes quarantined records by today's rules of their topics (Context::topics) and stores those that are events now.
+/// Decodes quarantined records by today's rules of their topics (Context::topics) and stores the records that are
+/// events now.
 class Retry final {
  public:
   /// `dry_run` only counts; it does not foresee a refusal by the database.
   Retry(Context& context, Deed deed, bool dry_run)
       : context_{context}, deed_{std::move(deed)}, dry_run_{dry_run}, topics_{context.topics} {}
 
-  /// One batch, in one transaction. Throws database errors.
+  /// A batch, in a single transaction. Throws database errors.
   void run(const std::vector<std::int64_t>& quarantine_ids);
 
   const RetryCounts& counts() const { return counts_; }

@@ -10,7 +10,7 @@
 namespace inboxd::operations::findings {
 namespace {
 
-/// The most groups of quarantined records that one line names.
+/// The most groups of quarantined records that a line names.
 constexpr std::size_t most_groups = 3;
 constexpr std::size_t most_detail = 200;
 
@@ -29,9 +29,9 @@ std::string nearest_subscription(const Situation& situation, const inbox::Unsubs
   return "; handler " + handler_of.at(*near) + " subscribes to " + *near + ": did you mean " + events.event_type + "?";
 }
 
-/// So many dead letters within ten minutes are more than single bad events.
+/// This many dead letters within ten minutes are more than single bad events.
 constexpr std::int64_t many_letters = 10;
-/// So few records may be single bad ones of a quiet topic.
+/// This few records may be single bad records of a quiet topic.
 constexpr std::int64_t few_records = 3;
 
 std::string remedy_for_quarantined(const std::string& topic, const std::string& reason, bool are_empty) {

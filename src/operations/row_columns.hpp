@@ -181,7 +181,7 @@ inline constexpr Column table_growth[]{
     maybe({"days_left", number, "until its oldest day is dropped; null: never", "DAYS UNTIL ITS OLDEST IS DROPPED"}),
 };
 
-/// Of a running daemon, as the next one.
+/// Of a running daemon, like handler_here.
 inline constexpr Column partition_here[]{
     {"topic", text, "", "TOPIC", gives_way},
     {"partition", count, "", "PARTITION"},

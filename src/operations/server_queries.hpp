@@ -26,8 +26,8 @@ struct ServerState {
   bool loses_prepared_statements = false;
 };
 
-/// Works before any migration. The second connection occupies a server connection, to see which one the first gets
-/// meanwhile; both need `prepare: false`. Null: no search for a pooler.
+/// Works before any migration. The second connection occupies a server connection, to see which server connection the
+/// first gets meanwhile; both need `prepare: false`. Null: no search for a pooler.
 ServerState inspect_server(inbox::Connection& first, inbox::Connection* second);
 
 /// Rights that the daemon needs and this role lacks: `insert on event`. Requires a migrated schema.

@@ -23,7 +23,7 @@ std::vector<TableSize> read_sizes(inbox::Connection& connection);
 /// The bytes per day of a table with days: today's so far, extrapolated; yesterday's in the first hour of a day. Pure.
 std::int64_t bytes_per_day(const std::vector<TableSize>& sizes, const std::string& table);
 
-/// The field `sizes` of `status`. SQL cannot see how much disk is free, so the days that are left are those until the
+/// The field `sizes` of `status`. SQL cannot see how much disk is free, so the days that are left count until the
 /// oldest day is dropped; from then on a table grows no more at today's rate.
 Document document_of(const std::vector<TableSize>& sizes, const config::Retention& retention);
 

@@ -22,7 +22,7 @@ namespace inboxd::operations {
 struct Situation {
   std::vector<PartitionState> partitions;  ///< the newest incarnation of each
   std::vector<PartitionReading> readings;
-  std::vector<HandlerState> handlers;      ///< without retired ones
+  std::vector<HandlerState> handlers;      ///< without retired handlers
   std::vector<HandlerState> retired;
   std::vector<InstanceState> instances;
   std::vector<SuspectState> suspects;  ///< the most crashes first
@@ -52,8 +52,8 @@ Situation read_situation(inbox::Connection& connection);
 /// Problems first.
 std::vector<StatusFinding> findings_of(const Situation& situation);
 
-/// Each adds the findings of one kind, or of few that exclude each other. Pure.
-/// Those about partitions whose records wait unread.
+/// Each adds the findings of a single kind, or of few kinds that exclude each other. Pure. The findings about
+/// partitions whose records wait unread.
 std::vector<StatusFinding> partition_findings(const std::vector<PartitionReading>& readings);
 
 namespace findings {

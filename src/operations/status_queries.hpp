@@ -39,12 +39,12 @@ struct HandlerState {
   Count due;  ///< any instance may claim them now
   Count leased;
   Count retrying;  ///< failed, due later
-  Count waiting;   ///< behind another event of their key, or for their window
+  Count waiting;   ///< for another event of their key, or for their window
   Count dead;
   std::optional<std::chrono::microseconds> oldest_due_age;
-  std::optional<std::chrono::microseconds> oldest_retrying_age;  ///< since receipt, of those that have failed
+  std::optional<std::chrono::microseconds> oldest_retrying_age;  ///< since receipt, of events that have failed
   std::int64_t backfill = 0;                                     ///< offsets that its back-fill has yet to pass
-  std::int64_t parked = 0;            ///< behind a dead letter of their key; not in `dead`
+  std::int64_t parked = 0;            ///< by a dead letter of their key; not in `dead`
   std::int64_t held_by_gone = 0;      ///< of `leased`: by daemons that have gone
   std::optional<event::Microseconds> held_until;  ///< by then other daemons may take them
   std::optional<WindowState> window;  ///< mode batch

@@ -8,7 +8,7 @@
 #include "event/record.hpp"
 #include "inbox/connection.hpp"
 
-/// Values that the operations' statements (*_queries.hpp) share. Those functions take a Connection and throw database
+/// Values that the operations' statements (*_queries.hpp) share. The functions take a Connection and throw database
 /// errors, which `inbox::describe` reads. Functions that only read need no right but `select`.
 namespace inboxd::operations {
 

@@ -17,7 +17,8 @@
 /// How the statements of this room send and read values; defined in stored_event.cpp. Private to the room.
 namespace inboxd::operations {
 
-/// Lists show that many bytes of a key, which may be as large as a record. Their statements select one byte more.
+/// The most bytes of a key that lists show; a key may be as large as a record. The lists' statements select another
+/// byte.
 inline constexpr std::size_t shown_key = 256;
 /// Cuts a longer key, text at a character's beginning. True: it was longer.
 bool cut_key(std::optional<std::string>& key);
@@ -35,7 +36,7 @@ enum class Extent {
 /// The rows of a reading statement, which names each of the columns, in any order.
 Document list_rows(inbox::Connection& connection, const inbox::Statement& statement, const pqxx::params& parameters,
                    Columns columns, Extent extent = Extent::list);
-/// One such row.
+/// A row of such a statement.
 Document read_row(const pqxx::row& row, Columns columns, Extent extent = Extent::list);
 
 /// A value for each row of a reading statement. `read` takes a RowReader.

@@ -7,7 +7,7 @@
 
 namespace inboxd::operations {
 
-/// Pending events of one delivery that were in flight at several crashes.
+/// Pending events of a delivery that were in flight at several crashes.
 struct SuspectState {
   std::string handler;
   std::string topic;
@@ -17,7 +17,7 @@ struct SuspectState {
   std::int32_t crashes = 0;
   std::string event_id;  ///< empty: several events, or purged
 };
-/// Those with the most crashes.
+/// The suspects with the most crashes.
 std::vector<SuspectState> read_suspects(inbox::Connection& connection);
 
 }  // namespace inboxd::operations
