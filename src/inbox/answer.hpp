@@ -22,7 +22,7 @@ auto ask(Question&& question) -> Answer<decltype(question())> {
   }
 }
 
-/// The same for work without a result; nullopt: it succeeded.
+/// As `ask`, for work without a result; nullopt: it succeeded.
 template <class Work>
 std::optional<DatabaseFailure> failure_of(Work&& work) {
   try {

@@ -58,7 +58,7 @@ class ArrayParameter {
   }
 
   /// Returns the finished array, valid as long as this object; nothing may be added afterwards. An array of nulls alone
-  /// is sent empty: unnest beside longer arrays, and subscripts, yield null for it, too.
+  /// is sent empty: for it, too, unnest together with longer arrays, and subscripts, yield null.
   pqxx::bytes_view finish() {
     if (count_ == nulls_) {
       put(0, 0);

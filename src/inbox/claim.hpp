@@ -28,7 +28,7 @@ struct Place {
   std::int32_t partition = 0;
 };
 
-/// Events in memory with the bytes that they point to. Shared by the runs of one batch.
+/// Events in memory with the bytes that they point to. Shared by the runs of a batch.
 struct EventBlock {
   base::Arena arena;
   std::vector<event::Event> events;
@@ -45,30 +45,30 @@ struct LeasedRun {
   std::optional<std::int32_t> sequence{};  ///< that it belongs to; it is leased as long as the sequence is owned
   std::int64_t ordinal = 0;                ///< in a sequence: its place in the order of storing
   std::optional<std::int64_t> lane{};      ///< the hash of the order key whose events these are
-  std::optional<std::int64_t> group{};     ///< the hash of the one key that a batch handler gets in a call
+  std::optional<std::int64_t> group{};     ///< the hash of the only key that a batch handler gets in a call
   bool never_expires = false;              ///< an operator has replayed it
-  bool was_deferred = false;               ///< it has no attempt, but is no fresh one
+  bool was_deferred = false;               ///< it has no attempt, but is no fresh event
   bool was_alone = false;                  ///< a single event, alone in its call at the last crash
   bool has_content = true;                 ///< false: payloads and headers were left in the database
   std::shared_ptr<const Place> place;
   std::shared_ptr<const EventBlock> block;  ///< keeps the events' bytes
-  std::vector<const event::Event*> events;  ///< by offset; those of `pending`
+  std::vector<const event::Event*> events;  ///< the events of `pending`, by offset
 };
 
-/// A delivery that was in flight at so many crashes is a suspect (inbox.claim). It is claimed alone, and while it is in
-/// flight no other suspect of any handler is claimed.
+/// A delivery that was in flight at this many crashes is a suspect (inbox.claim). It is claimed alone, and while it is
+/// in flight no other suspect of any handler is claimed.
 constexpr std::int32_t suspected_after = 3;
 inline bool is_suspect(const LeasedRun& run) { return run.claims > suspected_after; }
 
 struct ClaimRequest {
   std::int32_t handler_id = 0;
   base::Uuid owner;
-  std::int64_t fence = 0;  ///< of this claim alone; 0: draws one
+  std::int64_t fence = 0;  ///< of this claim alone; 0: draws a number
   std::chrono::milliseconds lease{0};
   std::int64_t events = 0;       ///< the most events to claim
   std::size_t bytes = 64 << 20;  ///< about the most bytes to read; the excess is released
   int rows = 0;                  ///< the most rows to lock while the claim runs
-  int slice = 0;                 ///< splits larger runs into rows of at most so many events; 0: does not
+  int slice = 0;                 ///< splits larger runs into rows of at most this many events; 0: does not
   bool payloads = true;          ///< false: leaves payloads and headers in the database
   std::int32_t claims_from = 0;  ///< only deliveries claimed at least so often before,
   std::int32_t claims_to = std::numeric_limits<std::int32_t>::max();  ///< and at most so often
@@ -95,8 +95,8 @@ struct DueReading {
   event::Microseconds now = 0;
   std::uint64_t xmin = 0;
   std::uint64_t xmax = 0;  ///< above every transaction open at that time
-  /// If asked for: right after the reading, no transaction below this one that inserts deliveries was still open. The
-  /// reading may have missed the deliveries of such a transaction.
+  /// If asked for: right after the reading, no transaction below this transaction id that inserts deliveries was still
+  /// open. The reading may have missed the deliveries of such a transaction.
   std::optional<std::uint64_t> writers = std::nullopt;
 };
 DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before,
@@ -109,7 +109,7 @@ std::int64_t renew(Connection& connection, const base::Uuid& owner, const std::v
 /// Releases deliveries without charging an attempt or a claim: due now.
 std::int64_t release_leases(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys);
 
-/// The same for everything that claims with these fences took, the oldest started at most `since` ago. For claims whose
+/// Releases everything that claims with these fences took, the oldest started at most `since` ago. For claims whose
 /// answer was lost: none of their deliveries was ever in flight.
 std::int64_t release_claims(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                             const std::vector<std::int64_t>& fences, std::chrono::milliseconds since);

@@ -97,7 +97,7 @@ std::shared_ptr<PGresult> fetch(Connection::Access& access, Ranges& ranges, bool
   return access.fetch(statements::fetch_events, parameters);
 }
 
-/// Reads the events of rows [begin, end) into one block; returns its bytes.
+/// Reads the events of rows [begin, end) into a block; returns its bytes.
 std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& rows, std::size_t begin, std::size_t end,
                          bool payloads) {
   Ranges ranges;
@@ -125,7 +125,7 @@ std::size_t read_portion(Connection::Access& access, std::vector<ClaimedRow>& ro
   return block->arena.used() + block->events.size() * sizeof(event::Event);
 }
 
-/// The end of a portion that starts at `begin`: at most `events` events, but at least one row.
+/// The end of a portion that starts at `begin`: at most `events` events, but at least 1 row.
 std::size_t end_of_portion(const std::vector<ClaimedRow>& rows, std::size_t begin, std::int64_t events) {
   std::size_t end = begin;
   while (end < rows.size() && (end == begin || events >= rows[end].events)) events -= rows[end++].events;

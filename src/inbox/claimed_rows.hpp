@@ -18,13 +18,13 @@ struct ClaimedRow {
 
 /// How much of the claimed rows to read.
 struct ReadLimit {
-  std::size_t bytes = 0;  ///< about the most bytes; at least one row is read
+  std::size_t bytes = 0;  ///< about the most bytes; at least 1 row is read
   bool payloads = true;   ///< false: leaves payloads and headers in the database
 };
 
 /// Reads the events of claimed rows, in portions, and sorts the rows into `out`: runs, deliveries whose events were
 /// purged, and the excess beyond the limit. `event_bytes`: an event's size in the handler's last claim (0: unknown),
-/// updated from this one. Throws DatabaseError.
+/// updated from this claim. Throws DatabaseError.
 void read_claimed(Connection::Access& access, std::vector<ClaimedRow>& rows, ReadLimit limit, std::int64_t& event_bytes,
                   Claimed& out);
 

@@ -12,7 +12,7 @@ namespace inboxd::inbox {
 
 /// How long connecting may take.
 struct ConnectingTimes {
-  std::chrono::seconds each;      ///< one address of a host
+  std::chrono::seconds each;      ///< a single address of a host
   std::chrono::milliseconds all;  ///< all addresses together
 };
 /// Divides the deadline among the hosts; libpq gives each address at least two seconds. The sum exceeds the deadline by
@@ -29,7 +29,7 @@ struct ConnectResult {
 /// Connects through libpq. Gives up after `limit`, or when the watchdog says so. Throws std::system_error if no thread
 /// can be started.
 ///
-/// libpq's blocking connect cannot be cancelled, and its non-blocking one never tries the next host if a host does
+/// libpq's blocking connect cannot be cancelled, and its non-blocking connect never tries the next host if a host does
 /// not answer. So it runs in a detached thread, which closes a connection that arrives too late.
 ///
 /// `asks_for_sqlstate`: libpq exposes no SQLSTATE of a refused login. It only prints it in verbose messages, which need

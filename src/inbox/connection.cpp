@@ -72,7 +72,7 @@ long hosts_in(const std::string& url) {
   return commas + 1;
 }
 
-/// PgBouncer's message, which is always English; or a server that does not support one of the settings.
+/// PgBouncer's message, which is always English; or a server that does not support a setting.
 bool is_options_refused(const std::string& message) {
   return message.find("unsupported startup parameter") != std::string::npos ||
          message.find("client_connection_check_interval") != std::string::npos;
@@ -109,7 +109,7 @@ ConnectResult Connection::Access::connect(const std::string& options) {
       connecting_times(settings.deadline, settings.connecting_beyond_deadline, hosts_in(settings.url));
   const std::string seconds = std::to_string(times.each.count());
   const std::string user_timeout = std::to_string(settings.deadline.count());
-  // The URL overrides the keywords before dbname; the keywords behind it override the URL.
+  // The URL overrides the keywords before dbname; the keywords after it override the URL.
   std::vector<std::pair<std::string, std::string>> wanted{{"application_name", "inboxd " + purpose},
                                                           {"connect_timeout", seconds},
                                                           {"keepalives_idle", "10"},
@@ -170,7 +170,7 @@ bool Connection::Access::open_session() {
       "from pg_catalog.pg_stat_activity a where a.pid operator(pg_catalog.=) pg_catalog.pg_backend_pid()",
       {});
   has_jit = row.empty() || row[0][2].as<bool>();
-  // Behind a pooler the answer is about one session, and the next statement may run in another.
+  // Through a pooler the answer is about a single session, and the next statement may run in another session.
   const bool is_direct = !row.empty() && row[0][0].as<int>() == PQbackendPID(raw);
   has_pinned_path_ = is_direct && row[0][3].view() == own_path;
   // Null if the session runs under another role than its login.
@@ -202,7 +202,7 @@ pqxx::result Connection::Access::query_session(const char* query, const pqxx::pa
   throw DatabaseError{{Fault::reconnect, "", message}};
 }
 
-/// The application name of a slot behind a pooler, cut to PostgreSQL's limit.
+/// The application name of a slot that uses a pooler, cut to PostgreSQL's limit.
 std::string Connection::Access::marked_name() const {
   constexpr std::size_t longest = 63;
   return ("inboxd " + purpose).substr(0, longest - mark_.size() - 1) + " " + mark_;

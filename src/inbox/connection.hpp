@@ -9,16 +9,16 @@
 
 namespace inboxd::inbox {
 
-/// A connection slot. One thread at a time. Opens on first use, and again after its session was lost.
+/// A connection slot. Not thread-safe. Opens on first use, and again after its session was lost.
 ///
 /// Each statement has the configured deadline; then the watchdog shuts the socket down and the statement throws. While
 /// the outcome of a slot's last statement is in doubt, the slot stays closed until the server has ended the old
-/// session. So a slot never has more than one session in doubt.
+/// session. So a slot never has more than a single session in doubt.
 ///
 /// The functions of this room take a Connection and throw DatabaseError (database_error.hpp).
 class Connection final {
  public:
-  /// `purpose` appears in pg_stat_activity as `inboxd PURPOSE`; behind a pooler a random suffix follows.
+  /// `purpose` appears in pg_stat_activity as `inboxd PURPOSE`; with a pooler a random suffix follows.
   Connection(const config::Database& settings, std::string purpose, Watchdog& watchdog, base::Logger& log);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -26,7 +26,7 @@ class Connection final {
 
   /// Opens the connection unless it is open. Throws if the server cannot be reached.
   void open();
-  /// Ends the session; the next use opens a new one.
+  /// Ends the session; the next use opens a new session.
   void close() noexcept;
   bool is_open() const;
   /// Turns sequential scans off in sessions opened later. The plans of frequent statements are cached, possibly from a
@@ -37,7 +37,7 @@ class Connection final {
   void keep_search_path();
   /// Sets the deadline of each later statement.
   void set_deadline(std::chrono::milliseconds longest);
-  /// Sets a common deadline for all later statements. Each still gets at least one second.
+  /// Sets a common deadline for all later statements. Each still gets at least 1 second.
   void set_end(std::chrono::steady_clock::time_point end);
   /// Counts how often the slot was opened. A new number invalidates everything remembered about the session.
   int generation() const;

@@ -18,13 +18,13 @@
 
 namespace inboxd::inbox {
 
-/// Replaces the schema name `inbox.` in a statement by the configured one.
+/// Replaces the schema name `inbox.` in a statement by the configured name.
 std::string with_schema(std::string_view sql, const std::string& schema);
 
-/// Runs statements on a connection slot, in one of four ways: `run` or `call` for a single statement, `fetch` for a
-/// binary result, `transaction` for several statements, `in_pipeline_mode` for libpq's pipeline mode.
+/// Runs statements on a connection slot, in four ways: `run` or `call` for a single statement, `fetch` for a binary
+/// result, `transaction` for several statements, `in_pipeline_mode` for libpq's pipeline mode.
 ///
-/// Each way opens the slot, watches the deadline, and throws DatabaseError. One thread at a time.
+/// Each way opens the slot, watches the deadline, and throws DatabaseError. Not thread-safe.
 struct Connection::Access {
   /// A connection that breaks during a statement means `reconnect` for a read, `in_doubt` for a write.
   enum class Effect { reads, writes };
@@ -34,11 +34,11 @@ struct Connection::Access {
 
   // ---- statements
 
-  /// Runs one statement in autocommit, under the daemon's search path.
+  /// Runs a statement in autocommit, under the daemon's search path.
   pqxx::result run(const Statement& statement, const pqxx::params& parameters, Effect effect = Effect::writes);
-  /// The same in a single round trip, also behind a pooler. Only for functions that set their own search path.
+  /// Runs a statement in a single round trip, also through a pooler. Only for functions that set their own search path.
   pqxx::result call(const Statement& statement, const pqxx::params& parameters, Effect effect = Effect::writes);
-  /// Runs one reading statement; the rows come in PostgreSQL's binary format.
+  /// Runs a reading statement; the rows come in PostgreSQL's binary format.
   std::shared_ptr<PGresult> fetch(const Statement& statement, const WireParameters& parameters);
 
   /// Runs `work` in a transaction. Commits if `work` returns true, rolls back otherwise.
@@ -96,8 +96,7 @@ struct Connection::Access {
   std::unordered_map<std::int32_t, std::int64_t> bytes_per_event;  ///< in each handler's last claim
 
  private:
-  /// The server process of a session. Behind a pooler it is unknown (0); then the slot's application name identifies
-  /// it.
+  /// The server process of a session. With a pooler it is unknown (0); then the slot's application name identifies it.
   struct Backend {
     int process_id = 0;
     std::string started_at;
@@ -146,7 +145,7 @@ struct Connection::Access {
   bool commit_warned_ = false;    ///< the server warned that the standby may not have the last commit
   bool accepts_options_ = true;   ///< false: a pooler refuses startup options
   bool has_pinned_path_ = false;  ///< the session started with the daemon's search path
-  bool is_marked_ = false;        ///< behind a pooler: the application name carries `mark_`
+  bool is_marked_ = false;        ///< with a pooler: the application name carries `mark_`
   const std::string mark_ = base::random_uuid().text().substr(0, 8);
 };
 

@@ -48,14 +48,14 @@ bool is_login_refused(std::string_view sqlstate);      ///< wrong password, unkn
 bool is_unusable_database(std::string_view sqlstate);  ///< no database of that name, or its encoding is not UTF8
 
 /// The server's sentence without its verbose frame: the text after the SQLSTATE, in any language. Later lines are
-/// dropped; they may quote data. Without an SQLSTATE, all lines joined into one.
+/// dropped; they may quote data. Without an SQLSTATE, all lines joined together.
 std::string sentence_of(std::string_view text, std::string_view sqlstate);
 
 /// Reads an exception that a function of this room threw. Rethrows other exceptions: they are bugs.
 DatabaseFailure describe(std::exception_ptr thrown);
 
-/// The same for loops that must outlive any exception. An exception from elsewhere (out of memory, a bug) counts as
-/// `stop`: it is logged as an error and retried after the longest wait. See `ask` in answer.hpp.
+/// As `describe`, for loops that must outlive any exception. An exception from elsewhere (out of memory, a bug) counts
+/// as `stop`: it is logged as an error and retried after the longest wait. See `ask` in answer.hpp.
 DatabaseFailure describe_any(std::exception_ptr thrown);
 inline constexpr const char* not_a_database_error = "not a database error: ";
 

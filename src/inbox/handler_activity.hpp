@@ -7,7 +7,7 @@
 
 namespace inboxd::inbox {
 
-/// What one instance knows about a handler and the database does not: sent with its heartbeat, for `status`. Times are
+/// What an instance knows about a handler and the database does not: sent with its heartbeat, for `status`. Times are
 /// ages, as clocks may differ. No content of events: role monitor reads it, and `events forget` does not erase it.
 struct HandlerActivity {
   using Age = std::chrono::milliseconds;

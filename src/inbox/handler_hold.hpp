@@ -11,7 +11,7 @@
 namespace inboxd::inbox {
 
 struct HandlerHold {
-  /// trial: its fuse has blown, and this process tries one event.
+  /// trial: its fuse has blown, and this process tries a single event.
   enum class State { open, held, trial };
   std::int32_t handler_id = 0;
   State state = State::open;

@@ -19,13 +19,13 @@ Tokens take_tokens(Connection& connection, std::int32_t handler_id, double per_s
 /// An instance's part of the parallel calls of a handler.
 struct CallsRequest {
   int most = 0;    ///< over all instances
-  int wanted = 0;  ///< that this one could use
+  int wanted = 0;  ///< that this instance could use
   int held = 0;    ///< that it makes or may make now
   std::chrono::milliseconds lease{0};
 };
 
-/// The calls that process `owner` may make until `lease` has passed since the question. Fewer than it holds: it must
-/// make no further ones, and report once it holds fewer.
+/// The calls that process `owner` may make until `lease` has passed since the question. If it holds more calls, it must
+/// make no further calls, and report once it holds fewer.
 int share_calls(Connection& connection, const base::Uuid& owner, std::int32_t handler_id, const CallsRequest& request);
 
 }  // namespace inboxd::inbox

@@ -48,7 +48,7 @@ std::string scope_text(const config::Handler& handler) {
   return config::order_scope_of(handler) == config::OrderScope::handler ? "handler" : "partition";
 }
 
-/// The order_by of config::order_text: its fifth part, which may contain slashes. Empty without one.
+/// The order_by of config::order_text: its fifth part, which may contain slashes. Empty if there is none.
 std::string_view order_key_of(std::string_view order) {
   for (int i = 0; i < 4; ++i) {
     const auto slash = order.find('/');
@@ -97,7 +97,7 @@ ArrayParameter ids_of(const std::vector<Registered>& handlers) {
   return out;
 }
 
-/// Writes the handlers of one configuration to their rows. The first change starts a new routing version, upon which
+/// Writes the handlers of a configuration to their rows. The first change starts a new routing version, upon which
 /// ingesters read the handlers again.
 class Registration {
  public:
@@ -140,7 +140,7 @@ class Registration {
     return rows.empty() ? std::nullopt : std::optional{rows[0][0].as<std::string>()};
   }
 
-  /// In order. Rows that exist are restored first: in a database that lost commits, one of them may have the name of a
+  /// In order. Rows that exist are restored first: in a database that lost commits, a row may have the name of a
   /// handler that was added later.
   std::vector<Registered> restore_all(const std::vector<Registered>& before) {
     const auto rows = access_.run_in(tx_, statements::known_handlers, pqxx::params{ids_of(before).finish()});
@@ -252,7 +252,7 @@ class Registration {
             row[8].as<std::int64_t>(), row[9].as<bool>(),
             row[10].as<std::string>(), row[11].as<std::string>(),
             row[12].as<std::string>()};
-    // The name in a database that lost commits is not a newer one.
+    // The name in a database that lost commits is not a newer name.
     if (before != nullptr && out.changed_under < before->changed_under) out.has_former_name = false;
     return out;
   }
@@ -311,7 +311,7 @@ class Registration {
   const std::string& actor_;
   const InstanceIdentity* const keeps_for_;  ///< the process that repeats its registrations
   ArrayParameter names_{Type::text};         ///< of all configured handlers
-  std::optional<std::int64_t> version_;      ///< the new one, once started
+  std::optional<std::int64_t> version_;      ///< the new version, once started
   std::optional<std::int64_t> old_version_;  ///< of the handler that is restored
 };
 

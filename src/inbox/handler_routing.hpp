@@ -22,7 +22,7 @@ struct Subscription {
   Order order = Order::none;
 };
 
-/// All registered handlers, under one version.
+/// All registered handlers, under a single version.
 struct Routing {
   std::int64_t version = 0;
   std::vector<Subscription> handlers;
@@ -30,12 +30,12 @@ struct Routing {
 
 Routing read_routing(Connection& connection);
 
-/// By handler id, retired ones included: the routing version under which the handler was last changed.
+/// By handler id, retired handlers included: the routing version under which the handler was last changed.
 using HandlerVersions = std::map<std::int32_t, std::int64_t>;
 
 HandlerVersions read_handler_versions(Connection& connection);
 
-/// Whether a list of exact names and prefixes contains the name. The same rule as SQL's inbox.matches.
+/// Whether a list of exact names and prefixes contains the name. As SQL's inbox.matches.
 bool matches(std::string_view name, const std::vector<std::string>& patterns);
 
 /// The ids among these that are retired.

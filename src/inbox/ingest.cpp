@@ -14,7 +14,7 @@ namespace {
 
 using Type = ArrayParameter::Type;
 
-/// The parameters of one ingest call. Members in the order of the function's arguments.
+/// The parameters of an ingest call. Members in the order of the function's arguments.
 struct Arrays {
   explicit Arrays(const IngestBatch& batch);
   pqxx::params parameters(const IngestBatch& batch, bool expects_duplicates);

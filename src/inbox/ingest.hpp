@@ -13,7 +13,7 @@
 
 namespace inboxd::inbox {
 
-/// How far one shard advances in a batch: from its expected position to the next.
+/// How far a shard advances in a batch: from its expected position to the next.
 struct ShardStep {
   std::int32_t shard_id = 0;
   std::int32_t epoch = 0;
@@ -22,7 +22,7 @@ struct ShardStep {
   std::int32_t leader_epoch = -1;
 };
 
-/// A delivery to insert: events of the batch that one handler subscribes to.
+/// A delivery to insert: events of the batch that a handler subscribes to.
 struct PlannedRun {
   std::int32_t handler_id = 0;
   std::int32_t shard_id = 0;
@@ -45,10 +45,10 @@ struct QuarantinedRecord {
   std::optional<event::Microseconds> kafka_timestamp;
 };
 
-/// Makes a sentence fit for `detail`: one line of limited length.
+/// Makes a sentence fit for `detail`: a line of limited length.
 std::string quarantine_detail(std::string_view sentence);
 
-/// One ingest transaction. Its events and records are views into memory that must outlive the call.
+/// An ingest transaction. Its events and records are views into memory that must outlive the call.
 struct IngestBatch {
   base::Uuid owner;
   std::int64_t fence = 0;
@@ -68,7 +68,7 @@ struct IngestResult {
   bool routing_is_stale = false;         ///< nothing was written: read the routing again
   bool sequence_is_lost = false;         ///< nothing was written: another process owns the sequence of a leased run
   std::vector<std::int32_t> mismatched;  ///< shards at another position than expected: nothing of them was stored
-  std::vector<BornRun> born;             ///< one for each planned run, in order
+  std::vector<BornRun> born;             ///< for each planned run, in order
   std::int64_t stored = 0;
   std::int64_t duplicates = 0;
   std::int64_t conflicts = 0;
@@ -78,7 +78,7 @@ struct IngestResult {
 /// Stores a batch and commits. Throws DatabaseError. After `in_doubt`, run the same batch again: the position decides.
 IngestResult ingest(Connection& connection, const IngestBatch& batch);
 
-/// The same, rolled back at its end. Throws `poison` if the database rejects one of the events.
+/// Ingests the batch, but rolls back at the end. Throws `poison` if the database rejects an event.
 void rehearse(Connection& connection, const IngestBatch& batch);
 
 /// Releases deliveries that were born leased to `owner` by batches with these fences, for these handlers. Returns their

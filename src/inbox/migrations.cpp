@@ -13,7 +13,7 @@ using Effect = Connection::Access::Effect;
 
 /// Tells a migrator that waits for another from a database that hangs.
 constexpr const char* longest_lock_wait = "10s";
-/// For a migration's lock on a table, behind which all others queue. If it runs out, the migration is to be repeated.
+/// For a migration's lock on a table, for which all others queue. If it runs out, the migration is to be repeated.
 constexpr const char* table_lock_timeout = "500ms";
 
 Migration functions_and_views(int version, const std::string& schema) {
@@ -33,7 +33,7 @@ MigrationState state_by(const Run& run, const std::vector<Migration>& migrations
   state.known = functions.version;
   state.applied = run(statements::migration_state, pqxx::params{})[0][0].template as<int>();
   if (state.newer()) return state;
-  // Until the numbered ones are applied, the table that records functions and views may not exist.
+  // Until the numbered migrations are applied, the table that records functions and views may not exist.
   state.functions_due = state.applied < state.known;
   if (!state.functions_due) {
     const pqxx::params parameters{functions.name, functions.sql, INBOXD_VERSION};
@@ -129,7 +129,7 @@ base::Result<MigrationState> migrate(Connection& connection, const std::string& 
     access.transaction([&](pqxx::work& tx) {
       access.run_in(tx, statements::limit_lock_wait, pqxx::params{longest_lock_wait});
       access.run_in(tx, statements::lock_migrations, pqxx::params{schema});
-      // Another migrator may have applied it while this one waited for the lock.
+      // Another migrator may have applied it while this migrator waited for the lock.
       state = state_by([&](const Statement& statement,
                            const pqxx::params& parameters) { return access.run_in(tx, statement, parameters); },
                        migrations);

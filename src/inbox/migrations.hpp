@@ -25,7 +25,7 @@ struct MigrationState {
   int applied = 0;
   int known = 0;
   bool functions_due = false;    ///< functions and views were never applied, or with another text
-  bool functions_newer = false;  ///< a newer release applied other ones; they stay
+  bool functions_newer = false;  ///< a newer release applied other functions; they stay
   bool due() const { return applied < known || functions_due; }
   bool newer() const { return applied > known; }
   bool is_due(const Migration& migration) const {
@@ -43,16 +43,16 @@ base::Problem migrations_due(const MigrationState& state, const std::string& sch
 /// only if some migration is applied.
 std::vector<std::string> changed_migrations(Connection& connection, const std::string& schema);
 
-/// The SQL of a whole migration, to be applied by psql after the earlier ones: a transaction with the migrators' lock
-/// and the record that it is applied. It fails if its turn has not come.
+/// The SQL of a whole migration, to be applied by psql after the earlier migrations: a transaction with the migrators'
+/// lock and the record that it is applied. It fails if its turn has not come.
 std::string plan_of(Connection& connection, const std::string& schema, const Migration& migration);
 
-/// Applies due migrations, each in its own transaction, under a lock that works behind a transaction pooler, so that
+/// Applies due migrations, each in its own transaction, under a lock that works through a transaction pooler, so that
 /// several instances may start at once. `progress` is called before each. Refuses a database that is newer.
 base::Result<MigrationState> migrate(Connection& connection, const std::string& schema,
                                      const std::function<void(const Migration&)>& progress);
 
-/// One statement that applies all migrations in the transaction of its caller, which rolls back: for checks before the
+/// A statement that applies all migrations in the transaction of its caller, which rolls back: for checks before the
 /// first migration. Locks nothing of others, as long as the schema is empty.
 std::string all_migrations_at_once(const std::string& schema);
 /// Runs it and rolls back.

@@ -93,10 +93,10 @@ struct SentMessage {
   base::Uuid message_id;
   std::optional<std::int64_t> lane;  ///< in which it waited
 };
-/// The transaction that deleted messages, and the oldest one that ran then.
+/// The transaction that deleted messages, and the oldest transaction that ran then.
 struct RelayTransaction {
   std::int64_t id = 0, oldest = 0;
-  std::size_t deleted = 0;  ///< of those in no lane; fewer than sent: the database has lost commits
+  std::size_t deleted = 0;  ///< of messages in no lane; fewer than sent: the database has lost commits
 };
 /// nullopt: the lease was lost.
 std::optional<RelayTransaction> delete_sent(Connection& connection, const RelayLease& lease,
@@ -112,7 +112,7 @@ struct SetAside {
   };
   std::int64_t id = 0;
   Why why = Why::behind;
-  std::string error = {};                               ///< of a refused one
+  std::string error = {};                               ///< of a refused message
   std::optional<std::chrono::milliseconds> retry = {};  ///< nullopt: an operator decides
 };
 /// False: the lease was lost.

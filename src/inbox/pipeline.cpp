@@ -30,7 +30,7 @@ void Pipeline::rows_to(RowSink& sink) {
   sink_index_ = count_ - 1;
 }
 
-/// Returns the last PGresult of one statement. Those before it hold rows, which go to the sink.
+/// Returns the last PGresult of a statement. Earlier results hold rows, which go to the sink.
 Pipeline::Result Pipeline::next_result(RowSink* sink) {
   // Fails if the pipeline was aborted; then there are no rows.
   if (sink != nullptr) PQsetSingleRowMode(raw_);

@@ -34,8 +34,8 @@ class RowSink {
   virtual void take(const PGresult* rows) = 0;
 };
 
-/// Several statements in one round trip, by libpq's pipeline mode. After a failed statement the rest is skipped. Throws
-/// pqxx::broken_connection if the connection breaks. For inbox and transaction.
+/// Several statements in a single round trip, by libpq's pipeline mode. After a failed statement the rest is skipped.
+/// Throws pqxx::broken_connection if the connection breaks. For inbox and transaction.
 class Pipeline final {
  public:
   using Result = std::shared_ptr<PGresult>;
@@ -52,7 +52,7 @@ class Pipeline final {
   std::size_t describe(const std::string& name);
   std::size_t execute(const std::string& name, const WireParameters& parameters, int result_format);
 
-  /// Passes the rows of the last statement to `sink`; its result has none. At most one statement may have a sink.
+  /// Passes the rows of the last statement to `sink`; its result has none. At most a single statement may have a sink.
   void rows_to(RowSink& sink);
 
   /// The number of statements so far, which is the index of the next result.

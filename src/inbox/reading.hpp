@@ -27,7 +27,7 @@ struct UnreadPartition {
   std::optional<std::int64_t> high_watermark = std::nullopt;
   std::optional<std::string> member = std::nullopt;  ///< of the group, which has it and is no daemon of this inbox
 };
-/// Those about which no instance has recorded anything for `age`.
+/// The partitions of `all` about which no instance has recorded anything for `age`.
 std::vector<UnreadPartition> unread_partitions(Connection& connection, const std::vector<UnreadPartition>& all,
                                                std::chrono::milliseconds age);
 void record_unread(Connection& connection, const std::vector<UnreadPartition>& partitions,

@@ -8,11 +8,11 @@
 
 namespace inboxd::inbox {
 
-/// Whether the database knows all these versions, or later ones.
+/// Whether the database knows all these versions, or later versions.
 bool knows(const HandlerVersions& database, const HandlerVersions& versions);
 
 /// This process's memory of handlers, in case the database loses them: its own registrations, and the newest version of
-/// every handler that it has seen, including those of other instances. Any thread.
+/// every handler that it has seen, including registrations of other instances. Any thread.
 class Registrations final {
  public:
   std::vector<Registered> get() const;
@@ -28,7 +28,7 @@ class Registrations final {
   HandlerVersions newest() const;
   /// The database has these versions.
   void note(const HandlerVersions& versions);
-  /// The database has these versions, and no instance has restored newer ones: forgets those.
+  /// The database has these versions, and no instance has restored newer versions: forgets the newer versions.
   void accept(const HandlerVersions& versions);
 
  private:

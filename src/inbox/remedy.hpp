@@ -4,8 +4,8 @@
 
 namespace inboxd::inbox {
 
-/// A problem that is stored as one text, such as the problem of an instance or the reason of a halt, with the commands
-/// that end it. `status` shows them apart.
+/// A problem that is stored as a single text, such as the problem of an instance or the reason of a halt, with the
+/// commands that end it. `status` shows them apart.
 struct Trouble {
   std::string problem;
   std::string remedy = {};  ///< empty: unknown

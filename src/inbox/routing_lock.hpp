@@ -7,8 +7,8 @@
 
 namespace inboxd::inbox {
 
-/// Locks the list of handlers to change it. Waits for running ingest transactions; ingest waits for this one. Times out
-/// after 10 s. For inbox and operations, like the other functions of this file.
+/// Locks the list of handlers to change it. Waits for running ingest transactions; ingest waits for this lock. Times
+/// out after 10 s. For inbox and operations, like the other functions of this file.
 inline void lock_routing(Connection::Access& access, pqxx::work& tx) {
   access.run_in(tx, statements::set_lock_timeout, pqxx::params{"10s"});
   access.run_in(tx, statements::lock_routing, {});

@@ -9,7 +9,7 @@
 #include "inbox/claim.hpp"
 #include "inbox/connection.hpp"
 
-/// Sequences: the right to run a handler's events of one shard, or of all shards, in order (table `sequence`).
+/// Sequences: the right to run a handler's events of a single shard, or of all shards, in order (table `sequence`).
 namespace inboxd::inbox {
 
 /// The sequence of a handler with `order_scope: handler`. Others have the number of their shard.
@@ -22,9 +22,9 @@ struct SequenceKey {
   bool operator==(const SequenceKey&) const = default;
 };
 
-/// Takes sequences without a live owner: the `wanted` ones and, if `orphans`, all that have pending rows. Returns those
-/// taken, all with the given fence. Also takes sequences again that this process owns. Takes none if the handler's
-/// order in the database is not `order` (config::order_text).
+/// Takes sequences without a live owner: the `wanted` sequences and, if `orphans`, all that have pending rows. Returns
+/// the taken sequences, all with the given fence. Also takes sequences again that this process owns. Takes none if the
+/// handler's order in the database is not `order` (config::order_text).
 std::vector<std::int32_t> take_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                                          std::int64_t fence, std::chrono::milliseconds lease,
                                          const std::vector<std::int32_t>& wanted, bool orphans,
@@ -34,11 +34,11 @@ struct RenewedSequence {
   std::int32_t sequence = 0;
   bool is_wanted = false;  ///< another instance has the partition assigned and waits for its sequence
 };
-/// Extends leases; returns those that this process still has.
+/// Extends leases; returns the sequences that this process still has.
 std::vector<RenewedSequence> renew_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                                              const std::vector<SequenceKey>& keys, std::chrono::milliseconds lease);
 
-/// Those of `keys` that this process no longer has: another one owns them, or a replay has put events back into their
+/// The `keys` that this process no longer has: another process owns them, or a replay has put events back into their
 /// lanes. Changes nothing.
 std::vector<SequenceKey> find_lost_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                                              const std::vector<SequenceKey>& keys);
@@ -52,7 +52,7 @@ struct SequenceToRead {
   std::int32_t sequence = 0;
   std::int64_t start = -1;        ///< the first ordinal to look at
   std::int64_t mark = -1;         ///< leased rows up to this place are in memory:
-  std::int64_t mark_offset = -1;  ///< ordinal and last offset: the first ones may be settled
+  std::int64_t mark_offset = -1;  ///< ordinal and last offset: the first rows may be settled
 };
 
 /// The closed window of a batch handler, to claim from.
@@ -60,7 +60,7 @@ struct WindowToRead {
   std::int64_t fence = 0;  ///< of the handler's sequence
   bool groups_by_key = false;
   std::int64_t call_events = 0;  ///< the most events of a call
-  std::int32_t max_crashes = 0;  ///< after so many, the call of a suspect is halved
+  std::int32_t max_crashes = 0;  ///< after this many, the call of a suspect is halved
 };
 
 struct ClaimInOrderRequest {
@@ -99,10 +99,10 @@ ClaimedInOrder claim_in_order(Connection& connection, const ClaimInOrderRequest&
 struct WindowPlan {
   std::int64_t fence = 0;                          ///< of the handler's sequence
   std::optional<event::Microseconds> latest{};     ///< the latest close that has come; nullopt: none is known
-  std::optional<event::Microseconds> next{};       ///< the next one, for people
+  std::optional<event::Microseconds> next{};       ///< the next close, for people
   std::int64_t at_least = 1;                       ///< events, or the close is postponed,
   int most_postponed = 0;                          ///< but at most so often in a row
-  std::chrono::milliseconds longest_postponed{0};  ///< and for so long
+  std::chrono::milliseconds longest_postponed{0};  ///< and for at most this time
 };
 struct WindowTurn {
   enum class State {
@@ -127,7 +127,7 @@ WindowTurn turn_window(Connection& connection, const base::Uuid& owner, std::int
 struct Lane {
   std::int32_t sequence = 0;
   std::int64_t lane = 0;
-  bool has_events = true;  ///< pending ones
+  bool has_events = true;  ///< pending events
   bool is_parked = false;
 };
 /// The lanes of a sequence with a hash beyond `after`, at most `limit`, in order.

@@ -14,7 +14,7 @@ namespace {
 
 using Type = ArrayParameter::Type;
 
-/// Ids with fences: one call may contain the same delivery under an old fence, too.
+/// Ids with fences: a call may contain the same delivery under an old fence, too.
 using FencedIds = std::set<std::pair<std::int64_t, std::int64_t>>;
 
 std::pair<std::int64_t, std::int64_t> pair_of(const LeaseKey& key) { return {key.delivery_id, key.fence}; }
@@ -134,7 +134,7 @@ void make_ascii(std::vector<Settlement>& settlements) {
 std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
                              const std::vector<Settlement>& settlements) {
   DoneArrays done;
-  DonePartArrays parts;  // all done ones, if some of them are parts
+  DonePartArrays parts;  // all done deliveries, if some of them are parts
   SettledArrays others;
   const auto count = [&](const auto& condition) {
     return static_cast<std::size_t>(std::count_if(settlements.begin(), settlements.end(), condition));

@@ -19,11 +19,11 @@ struct FailedKey {
   bool operator==(const FailedKey&) const = default;
 };
 
-/// Offsets of one delivery that failed alike and are retried together.
+/// Offsets of a delivery that failed alike and are retried together.
 struct RetryGroup {
   event::OffsetSet offsets;
   std::chrono::milliseconds delay{0};
-  std::optional<std::string> last_error;  ///< of all of them; nullopt: the failures have one each
+  std::optional<std::string> last_error;  ///< of all offsets; nullopt: each failure has its own
   std::optional<FailedKey> key{};         ///< of a single event that blocks its key; nullopt: retried in no order
   bool is_deferred = false;               ///< at the handler's wish: no attempt is counted
 };
@@ -35,7 +35,7 @@ struct WaitingEvents {
   std::optional<std::string> key{};  ///< as in FailedKey
 };
 
-/// One failed attempt of one event.
+/// A failed attempt of an event.
 struct FailedAttempt {
   base::Uuid event_id;
   std::int32_t attempt = 1;
@@ -47,16 +47,16 @@ struct FailedAttempt {
 struct DeadEvent {
   std::int64_t offset = 0;
   base::Uuid event_id;
-  /// parks: later events of its key are parked behind it. parked: one of those, without an attempt; it waits in its
-  /// lane instead if an operator has released the key meanwhile. expired: before a call. expires: it failed, and a
-  /// retry would be too late.
+  /// parks: later events of its key are parked. parked: such an event, without an attempt; it waits in its lane instead
+  /// if an operator has released the key meanwhile. expired: before a call. expires: it failed, and a retry would be
+  /// too late.
   enum class State { dead, parks, parked, expired, expires };
   State state = State::dead;
   std::optional<FailedKey> key{};  ///< nullopt: not in a sequence
 };
 
-/// The outcomes to record for one delivery. `done`, `skipped`, `retries`, `dead` and `waiting` are disjoint parts of
-/// its pending offsets.
+/// The outcomes to record for a delivery. `done`, `skipped`, `retries`, `dead` and `waiting` are disjoint parts of its
+/// pending offsets.
 struct Settlement {
   LeaseKey key;
   event::OffsetSet done;
@@ -73,9 +73,9 @@ struct Settlement {
 /// texts, which handlers write, can make the database reject a settlement as poison.
 void make_ascii(std::vector<Settlement>& settlements);
 
-/// Records settlements in one transaction, each guarded by its fence. Returns the keys whose lease was lost: nothing
-/// was recorded for them. Throws DatabaseError. After `in_doubt` the same settlements may run again: those already
-/// recorded then count as lost, which is harmless.
+/// Records settlements in a single transaction, each guarded by its fence. Returns the keys whose lease was lost:
+/// nothing was recorded for them. Throws DatabaseError. After `in_doubt` the same settlements may run again:
+/// settlements already recorded then count as lost, which is harmless.
 std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
                              const std::vector<Settlement>& settlements);
 

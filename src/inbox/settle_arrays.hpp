@@ -10,7 +10,7 @@ inline bool only_done(const Settlement& settlement) {
          settlement.waiting.empty() && settlement.skipped.empty() && !settlement.is_of_lane;
 }
 
-/// Whether the whole delivery is done: the frequent case, which one plain statement settles.
+/// Whether the whole delivery is done: the frequent case, which a plain statement settles.
 inline bool is_all_done(const Settlement& settlement) { return settlement.whole && only_done(settlement); }
 
 /// All offsets that the settlement covers.
@@ -27,7 +27,7 @@ struct DoneArrays {
   }
 };
 
-/// Those of settle_parts.
+/// The parameters of settle_parts.
 struct DonePartArrays {
   ArrayParameter id{ArrayParameter::Type::int8}, fence{ArrayParameter::Type::int8}, done{ArrayParameter::Type::text},
       events{ArrayParameter::Type::int4};

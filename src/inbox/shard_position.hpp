@@ -62,7 +62,7 @@ struct FirstPosition {
   std::optional<std::int64_t> next_offset;
 };
 
-/// Topics with at least one partition that has a position.
+/// Topics that have a partition with a position.
 std::vector<std::string> known_topics(Connection& connection);
 
 /// The time of the first start of a configured topic name or pattern; nullopt: it has not started yet.
@@ -71,9 +71,9 @@ std::optional<event::Microseconds> started_at(Connection& connection, const std:
 /// Whether a partition existed at the first start of its entry, but still waits for its first position.
 bool is_put_off(Connection& connection, const std::string& topic, std::int32_t partition);
 
-/// Writes first positions in one transaction and returns their number. Existing positions stay: if two instances
-/// resolve `end` at slightly different times, one of them wins for each partition. With an entry, it also records the
-/// first start of that entry; if that is already recorded, nothing is written.
+/// Writes first positions in a single transaction and returns their number. Existing positions stay: if two instances
+/// resolve `end` at slightly different times, either of them wins for each partition. With an entry, it also records
+/// the first start of that entry; if that is already recorded, nothing is written.
 int write_first_positions(Connection& connection, const std::vector<FirstPosition>& positions,
                           const std::optional<std::string>& entry = std::nullopt);
 

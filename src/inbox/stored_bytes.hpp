@@ -17,7 +17,7 @@ StoredBytes stored_bytes(Connection& connection, const StoredBytes& from);
 
 /// Pauses the handlers that have new dead letters; returns their names.
 std::vector<std::string> pause_at_limit(Connection& connection, const std::string& reason);
-/// Resumes those; returns their names.
+/// Resumes the paused handlers; returns their names.
 std::vector<std::string> resume_below_limit(Connection& connection);
 
 }  // namespace inboxd::inbox

@@ -46,7 +46,7 @@ class Unsubscribed final {
   std::map<std::string, std::uint64_t> totals_ GUARDED_BY(mutex_);
 };
 
-/// Adds counts to table unsubscribed, which has at most most_types rows, and one more for each topic.
+/// Adds counts to table unsubscribed, which has at most most_types rows, and another row for each topic.
 void note_unsubscribed(Connection& connection, const std::vector<UnsubscribedEvents>& events);
 
 /// Counts of types to which still no handler subscribes: the highest first, at most `limit`.

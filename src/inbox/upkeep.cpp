@@ -9,7 +9,7 @@ namespace {
 
 using Effect = Connection::Access::Effect;
 
-/// The longest wait for a partition's lock, during which others queue behind it.
+/// The longest wait for a partition's lock, during which others queue for it.
 constexpr const char* partition_lock_timeout = "500ms";
 /// The longest time with the locks held, including the check whether the day is needed, which takes longer the more
 /// deliveries are pending.

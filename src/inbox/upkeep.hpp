@@ -19,7 +19,7 @@ int make_partitions(Connection& connection, int days_ahead);
 /// The first day for which some table has no partition: its start in seconds since 1970.
 std::int64_t days_made_until(Connection& connection);
 
-/// Drops one day partition of table `event`, `outcome` or `failure` that is older than `keep`; returns its name. Keeps
+/// Drops a day partition of table `event`, `outcome` or `failure` that is older than `keep`; returns its name. Keeps
 /// its pending events, and the whole day if they are many. Blocks users of the table for less than a second; if that is
 /// not enough, it throws and changes nothing.
 std::optional<std::string> drop_partition(Connection& connection, const std::string& table,
@@ -32,7 +32,7 @@ struct KeptDay {
 };
 std::optional<KeptDay> find_kept_day(Connection& connection, std::chrono::milliseconds keep);
 
-/// A shard, and until when its kept events were received: pending ones of dropped days.
+/// A shard, and until when its kept events were received: pending events of dropped days.
 struct ShardToTrim {
   std::int32_t shard_id = 0;
   std::string topic;
@@ -94,7 +94,7 @@ std::int64_t count_pending(Connection& connection, const std::vector<std::string
 /// Closes the windows of batch handlers, of these, whose events wait.
 void close_idle_windows(Connection& connection, const std::vector<std::string>& handlers);
 
-/// The result of one chunk of back-fill.
+/// The result of a chunk of back-fill.
 struct Backfilled {
   std::int64_t events = 0;        ///< that became deliveries; 0 in some chunks
   std::int64_t dead_letters = 0;  ///< deleted: the back-fill delivers their events
@@ -106,7 +106,7 @@ std::optional<Backfilled> backfill_bite(Connection& connection, int most_events)
 std::map<std::int32_t, event::Microseconds> handlers_fed(Connection& connection,
                                                          const std::vector<std::int32_t>& handlers);
 
-/// The result of one bite of a requested back-fill (`handlers backfill`).
+/// The result of a bite of a requested back-fill (`handlers backfill`).
 struct Fed {
   enum class State { none, waits, fed, ended };
   State state = State::none;              ///< none: no request of these handlers runs

@@ -25,8 +25,8 @@ class ConnectionCounts final {
   std::map<const void*, int> sockets_ GUARDED_BY(mutex_);
 };
 
-/// Shuts down the sockets of statements that exceed their deadline, because libpq blocks. One for all connections. Its
-/// thread lives from construction to destruction; the functions may be called from any thread.
+/// Shuts down the sockets of statements that exceed their deadline, because libpq blocks. A single watchdog serves all
+/// connections. Its thread lives from construction to destruction; the functions may be called from any thread.
 class Watchdog final {
  public:
   Watchdog();
@@ -38,9 +38,9 @@ class Watchdog final {
   std::uint64_t watch(int socket, std::chrono::steady_clock::time_point deadline);
   /// Ends a watch. Returns whether the watchdog shut the socket down.
   bool unwatch(std::uint64_t id);
-  /// Limits every statement to `longest` from that time on, running ones included.
+  /// Limits every statement to `longest` from the time `from` on, running statements included.
   void limit_all(std::chrono::steady_clock::time_point from, std::chrono::milliseconds longest);
-  /// Ends every statement at that time, and every later one at once.
+  /// Ends every statement at that time, and every later statement at once.
   void cut_all(std::chrono::steady_clock::time_point from);
   /// Whether an operation that began at that time must end: for operations without a statement, such as connecting.
   bool must_end(std::chrono::steady_clock::time_point began) const;

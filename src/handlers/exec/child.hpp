@@ -14,11 +14,11 @@ namespace exec_handler {
 /// The longest wait for a child before the call's deadline and the stop are looked at again.
 inline constexpr std::chrono::milliseconds exchange_interval{50};
 
-/// A child process in a process group of its own, and its pipes. One thread at a time. The destructor kills the group,
-/// and the descendants that have left it.
+/// A child process in a process group of its own, and its pipes. Not thread-safe. The destructor kills the group, and
+/// the descendants that have left it.
 class Child final {
  public:
-  /// Throws std::runtime_error if it cannot be started. `more`: variables beside those of the program.
+  /// Throws std::runtime_error if it cannot be started. `more`: variables in addition to the program's own.
   Child(const Program& program, const std::vector<std::string>& more);
   ~Child();
   Child(const Child&) = delete;

@@ -11,8 +11,8 @@
 namespace exec_handler {
 namespace {
 
-/// The kernel makes orphans children of the first thread. Of the children of other threads, only those whose thread has
-/// ended are among them.
+/// The kernel makes orphans children of the first thread. Children of other threads are among them only once their
+/// thread has ended.
 std::vector<pid_t> children_of_first_thread() {
   const std::string self = std::to_string(getpid());
   std::ifstream file{"/proc/self/task/" + self + "/children"};

@@ -9,7 +9,8 @@
 namespace exec_handler {
 
 /// The children of this process that the handler is responsible for: the programs that it starts, and their orphans,
-/// whose parent this process becomes. One object for all handlers, because the kernel has one list. Any thread.
+/// whose parent this process becomes. A single object for all handlers, because the kernel has a single list. Any
+/// thread.
 class ChildProcesses final {
  public:
   static ChildProcesses& all();
@@ -25,7 +26,7 @@ class ChildProcesses final {
   /// Waits for the end of a started program and takes its status, as of waitpid.
   int take_status(pid_t program);
   /// Reaps the orphans that have ended, and returns the others. Leaves alone programs that were started here, and
-  /// processes in the daemon's own group: other code may have started those, and wants their statuses.
+  /// processes in the daemon's own group: other code may have started such a process, and wants its status.
   std::vector<pid_t> reap_orphans();
 
  private:

@@ -15,7 +15,7 @@
 namespace exec_handler {
 namespace {
 
-/// A process that forks faster than it is killed is left after so many rounds.
+/// A process that forks faster than it is killed is left after this many rounds.
 constexpr int most_rounds = 100;
 
 }  // namespace

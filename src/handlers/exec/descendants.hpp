@@ -12,7 +12,7 @@ class Descendants final {
 
   /// The mark, for the environment of the child.
   const std::string& variable() const { return variable_; }
-  /// Kills those that are left, after the child has ended, and reaps them.
+  /// Kills the descendants that are left, after the child has ended, and reaps them.
   void end() const;
 
  private:

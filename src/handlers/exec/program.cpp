@@ -93,7 +93,7 @@ std::vector<std::string> environment_of(const inboxd::Settings& settings) {
 void add_user(const inboxd::Settings& settings, std::vector<std::string>& prefix) {
   if (!settings.has("user")) return;
   const std::string name = settings.text("user");
-  const passwd* const user = getpwnam(name.c_str());  // [main]: one thread at a time
+  const passwd* const user = getpwnam(name.c_str());  // [main]: a single thread at a time
   if (user == nullptr) throw SettingsError{"setting 'user': there is no user '" + name + "' on this machine"};
   if (user->pw_uid == geteuid()) return;
   if (geteuid() != 0) {
@@ -110,7 +110,7 @@ void add_user(const inboxd::Settings& settings, std::vector<std::string>& prefix
   prefix.insert(prefix.end(), words.begin(), words.end());
 }
 
-/// Those whose files may be run: the daemon's user, and the one that the program runs as.
+/// The users whose files may be run: the daemon's user, and the user that the program runs as.
 std::vector<uid_t> trusted_users(const inboxd::Settings& settings) {
   std::vector<uid_t> out{geteuid()};
   if (const passwd* const user = settings.has("user") ? getpwnam(settings.text("user").c_str()) : nullptr) {
@@ -119,7 +119,8 @@ std::vector<uid_t> trusted_users(const inboxd::Settings& settings) {
   return out;
 }
 
-/// Refuses a program that others could exchange. Arguments may be data: one that could be a script is warned about.
+/// Refuses a program that others could exchange. Arguments may be data: an argument that could be a script is warned
+/// about.
 void check_trust(const inboxd::Settings& settings, const std::vector<std::string>& command) {
   const auto users = trusted_users(settings);
   if (const auto why = why_untrusted(command.front(), users)) {

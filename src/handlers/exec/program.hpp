@@ -9,8 +9,8 @@ namespace exec_handler {
 
 enum class Mode { stream, once };
 
-/// The command to start: an absolute path with its arguments, behind the tools of the system that set user, priority
-/// and limits (setpriv, nice, prlimit). No shell.
+/// The command to start: the tools of the system that set user, priority and limits (setpriv, nice, prlimit), then an
+/// absolute path with its arguments. No shell.
 struct Program {
   Mode mode = Mode::stream;
   std::vector<std::string> command;

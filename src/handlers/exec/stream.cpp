@@ -40,7 +40,7 @@ class Stream::Open {
     }
     return out;
   }
-  /// Whether the answer is of an earlier attempt of an event that waits for one.
+  /// Whether the answer is of an earlier attempt of an event that waits for an answer.
   bool is_late(const handlers::Answer& answer) const {
     const auto found = index_.find(answer.event_id);
     return found != index_.end() && answer.attempt && *answer.attempt != events_[found->second].attempt();
@@ -109,7 +109,7 @@ inboxd::Milliseconds Stream::wait_before_start() {
   return std::chrono::ceil<milliseconds>(next_start_ - Clock::now());
 }
 
-/// One that is still alive. An end between two calls costs no event an attempt.
+/// A session whose child is still alive. An end between two calls costs no event an attempt.
 std::unique_ptr<Stream::Session> Stream::take_idle() {
   for (;;) {
     std::unique_ptr<Session> session;

@@ -23,7 +23,7 @@ class Stream final {
 
   /// The events of a call are written at once; answers may come in any order. If the child ends or writes something
   /// else, the first event without an answer is charged, and a new child gets the others. An end with status 0 is not
-  /// charged after an answer, nor the first time in a call: a program may end by itself after so many events. After
+  /// charged after an answer, nor the first time in a call: a program may end by itself after a number of events. After
   /// several failures the handler waits, without a charge.
   void handle(inboxd::Call& call, const inboxd::Events& events);
 

@@ -61,7 +61,7 @@ class Walk {
     left_.pop_front();
     struct stat about {};
     if (lstat(next.c_str(), &about) != 0) return next.string() + " cannot be checked: " + std::strerror(errno);
-    // In such a folder anybody may make a file or link; the sticky bit protects those of trusted users.
+    // In such a folder anybody may make a file or link; the sticky bit protects files and links of trusted users.
     if (is_world_writable(about_) && !is_trusted(about.st_uid)) {
       return "the folder " + here_.string() + " is world-writable, and " + next.string() + " in it " +
              owner_text(about.st_uid);

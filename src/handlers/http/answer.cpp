@@ -54,7 +54,8 @@ std::string about(const Target& target, const Answer& answer) {
 
 Outcome failed_transfer(const Target& target, const Answer& answer) {
   const std::string message = about(target, answer);
-  // Whoever may see the state of handlers sees why one is away: no path, which a key may be part of, and no answer.
+  // Whoever may see the state of handlers sees why a handler is away: no path, which a key may be part of, and no
+  // answer.
   const std::string away = target.url.server() + ": " + answer.error;
   switch (answer.code) {
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -102,7 +103,7 @@ std::vector<handlers::Answer> verdicts_in(const Answer& answer) {
   if (is_deep) return {};
   json body = json::parse(answer.body, nullptr, false);
   if (is_list && !body.is_array()) throw std::runtime_error{"its list of verdicts is no JSON"};
-  if (body.is_object() && body.contains("outcome")) body = json::array({body});  // one verdict without its list
+  if (body.is_object() && body.contains("outcome")) body = json::array({body});  // a verdict without its list
   std::vector<handlers::Answer> out;
   if (!body.is_array()) return out;
   for (const json& each : body) {
@@ -163,7 +164,7 @@ Outcome outcome_of(const Target& target, const Answer& answer, system_clock::tim
   if (answer.code != CURLE_OK && (status == 0 || is_success)) return failed_transfer(target, answer);
   if (is_success) return target.style == Style::dapr ? dapr_outcome(target, answer) : inboxd::done();
   const std::string error_class = "http." + std::to_string(status);
-  // With placeholders 410 may be about one event's own address.
+  // With placeholders 410 may be about a single event's own address.
   if (status == 410 && target.url.has_placeholders()) return inboxd::dead(about(target, answer), error_class);
   if (status == 410) return inboxd::pause(about(target, answer), error_class);
   if (target.permanent.contains(status)) return inboxd::dead(about(target, answer), error_class);

@@ -28,7 +28,7 @@ Exchange::Exchange(const Target& target, std::unique_ptr<inboxd::OpenCall> call,
       is_together_{target.posts_batches && call_->events().size() > 1 && has_one_url() && is_without_suspects(resets)} {
 }
 
-/// An event that failed before is sent alone: one of a batch may be the cause of the failure of all.
+/// An event that failed before is sent alone: in a batch it may be the cause of the failure of all.
 bool Exchange::is_without_suspects(const Resets& resets) const {
   for (const inboxd::Event event : call_->events()) {
     if (event.attempt() > 1 || resets.is_suspect(event.id())) return false;
@@ -63,7 +63,7 @@ std::optional<Exchange::Next> Exchange::next() {
   return std::nullopt;
 }
 
-/// After a failure the later events of the call are not sent: one of them may have the same key.
+/// After a failure the later events of the call are not sent, because they may have the same key.
 void Exchange::settle(const inboxd::Event& event, const inboxd::Outcome& outcome) {
   call_->call().settle(event, outcome);
   ++at_;
@@ -91,7 +91,7 @@ inboxd::Outcome Exchange::together_ended(const Answer& answer, Resets& resets) {
   inboxd::Call& call = call_->call();
   const std::vector<inboxd::Event> events{call_->events().begin(), call_->events().end()};
   if (outcome.kind == INBOXD_DEAD || is_reset(answer)) {
-    is_together_ = false;  // one of the events is to blame: each is sent by itself
+    is_together_ = false;  // a single event is to blame: each is sent by itself
     if (is_reset(answer)) {
       for (const inboxd::Event& event : events) resets.suspect(event.id());
     }

@@ -13,7 +13,7 @@
 namespace http_handler {
 
 /// How often a connection was lost before an answer to an event came. An event that crashes the service would otherwise
-/// stop all others for ever. One thread.
+/// stop all others for ever. Not thread-safe.
 class Resets {
  public:
   /// Whether the event is to be charged from now on.
@@ -27,8 +27,8 @@ class Resets {
   std::unordered_map<std::string, int> counts_;
 };
 
-/// One call: its events as a batch, or one after another. Between two of its functions the request is on the wire. One
-/// thread.
+/// A call: its events as a batch, or one after another. Between two of its functions the request is on the wire. Not
+/// thread-safe.
 class Exchange final {
  public:
   Exchange(const Target& target, std::unique_ptr<inboxd::OpenCall> call, const Resets& resets);
@@ -56,7 +56,7 @@ class Exchange final {
 
   const Target& target_;
   std::unique_ptr<inboxd::OpenCall> call_;
-  bool is_together_;    ///< all events in one request
+  bool is_together_;    ///< all events in a single request
   std::size_t at_ = 0;  ///< the event to send next, unless all go together
 };
 

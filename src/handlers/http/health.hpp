@@ -10,7 +10,7 @@
 namespace http_handler {
 
 /// Whether the service may get events. Unhealthy until its first success; healthy until `failures` in a row. Pure, but
-/// for the log. One thread.
+/// for the log. Not thread-safe.
 class Health final {
  public:
   using Clock = std::chrono::steady_clock;

@@ -20,7 +20,7 @@ struct Http final : inboxd::AsyncHandler {
   Sender sender;
 };
 
-/// Once a process; `create` is called by one thread at a time.
+/// Once a process; `create` is called by a single thread at a time.
 [[maybe_unused]] const CURLcode is_ready = curl_global_init(CURL_GLOBAL_DEFAULT);
 
 }  // namespace

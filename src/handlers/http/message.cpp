@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::size_t longest_attribute = 4'096;  // bytes; a longer one is left out
+constexpr std::size_t longest_attribute = 4'096;  // bytes; a longer attribute is left out
 constexpr std::size_t longest_trace_state = 512;  // W3C Trace Context
 constexpr std::size_t most_extensions = 32;       // of the producer
 constexpr std::string_view any_bytes = "application/octet-stream", json_type = "application/json";
@@ -34,7 +34,7 @@ struct Data {
   Attributes extensions = {};  ///< further attributes of the envelope
 };
 
-/// A stranger's value for a header, in one line.
+/// A stranger's value for a header, in a single line.
 bool is_line(std::string_view text, std::size_t longest) {
   const auto fits = [](char c) { return c >= ' ' && c < '\x7f'; };
   return !text.empty() && text.size() <= longest && std::all_of(text.begin(), text.end(), fits);
@@ -73,7 +73,7 @@ bool is_extension(const std::string& name) {
          std::find(others.begin(), others.end(), name) == others.end();
 }
 
-/// Those of an envelope. A CloudEvent has texts, numbers and truth values.
+/// The extensions of an envelope. A CloudEvent has texts, numbers and truth values.
 Attributes extensions_in(const Members& envelope) {
   Attributes out;
   for (const auto& [name, raw] : envelope) {
@@ -233,7 +233,7 @@ Message message_of(const Target& target, inboxd::Call& call, const inboxd::Event
       out.headers.push_back("ce-" + name + ": " + header_value(value));
     }
     if (data.bytes) out.headers.push_back("Content-Type: " + data.media_type);
-    if (!data.bytes) out.headers.emplace_back("Content-Type:");  // curl would add one
+    if (!data.bytes) out.headers.emplace_back("Content-Type:");  // curl would add a content type
     out.body = std::move(data.bytes).value_or("");
   } else {
     out.headers.emplace_back("Content-Type: application/cloudevents+json; charset=utf-8");

@@ -14,7 +14,7 @@
 namespace http_handler {
 namespace {
 
-/// 169.254.0.0/16 and fe80::/10, where clouds keep the credentials of a machine; fd00:ec2::/32, where one of them does.
+/// 169.254.0.0/16 and fe80::/10, where clouds keep the credentials of a machine; fd00:ec2::/32, where AWS does, too.
 bool is_link_local(const sockaddr& address) {
   const auto is_v4 = [](const unsigned char* bytes) { return bytes[0] == 169 && bytes[1] == 254; };
   if (address.sa_family == AF_INET) {

@@ -13,7 +13,7 @@
 
 namespace http_handler {
 
-/// A request of curl's, reused for many exchanges. One thread.
+/// A request of curl's, reused for many exchanges. Not thread-safe.
 class Request final {
  public:
   explicit Request(const Target& target);

@@ -88,7 +88,7 @@ void Sender::keep_connections(std::size_t requests) {
   curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, kept);
 }
 
-/// The call's next request; without one, the call ends.
+/// The call's next request; if there is none, the call ends.
 void Sender::go_on(Running running) {
   try {
     auto next = running.exchange->next();

@@ -17,7 +17,7 @@
 
 namespace http_handler {
 
-/// One thread with all requests of a handler in flight, by curl's multi interface.
+/// A thread with all requests of a handler in flight, by curl's multi interface.
 class Sender final {
  public:
   Sender(const Target& target, inboxd::Log log);

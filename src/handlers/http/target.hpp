@@ -17,17 +17,17 @@ struct HealthCheck {
   std::string url;  ///< empty: none
   std::chrono::milliseconds every{5'000};
   std::chrono::milliseconds timeout{2'000};
-  int failures = 3;  ///< so many in a row: the service is unhealthy
+  int failures = 3;  ///< consecutive failures that make the service unhealthy
 };
 
-/// The service behind the handler, and how it gets events: the settings.
+/// The handler's service, and how it gets events: the settings.
 struct Target {
   /// Throws inboxd::SettingsError.
   explicit Target(const inboxd::Settings& settings);
 
   UrlTemplate url;
   Style style;
-  bool posts_batches;  ///< each request is a batch, also of one event: the handler may get several events a call
+  bool posts_batches;  ///< each request is a batch, also of a single event: the handler may get several events a call
   HealthCheck health;
   std::set<long> permanent;  ///< statuses that make a dead letter at once
   Signer signer;

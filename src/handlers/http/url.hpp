@@ -7,7 +7,7 @@
 
 namespace http_handler {
 
-/// Setting `url`: each placeholder becomes one segment of the path.
+/// Setting `url`: each placeholder becomes a segment of the path.
 class UrlTemplate {
  public:
   /// Throws inboxd::SettingsError. Refuses a placeholder in scheme or host, because an event must not choose the

@@ -25,7 +25,7 @@ struct Record {
   inboxd::MaybeText payload;
 };
 
-/// An idempotent producer. One thread; `log` outlives it.
+/// An idempotent producer. Not thread-safe; `log` outlives it.
 class Client final {
  public:
   /// Throws inboxd::SettingsError for a property that librdkafka refuses; its text has no values of secrets.

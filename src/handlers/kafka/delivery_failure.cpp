@@ -33,7 +33,7 @@ bool is_withdrawn(rd_kafka_resp_err_t error) {
 
 inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic) {
   const std::string message = "topic " + topic + ": " + rd_kafka_err2str(error);
-  // Whoever may see the state of handlers sees why one is away: no topic, which a key may be part of.
+  // Whoever may see the state of handlers sees why a handler is away: no topic, which a key may be part of.
   const std::string away = rd_kafka_err2str(error);
   switch (error) {
     case RD_KAFKA_RESP_ERR_NO_ERROR:

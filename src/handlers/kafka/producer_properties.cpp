@@ -21,7 +21,7 @@ struct Pair {
 constexpr std::array defaults{
     Pair{"client.id", "inboxd"},
     Pair{"linger.ms", "1"},
-    Pair{"partitioner", "murmur2_random"},  // as Kafka's Java clients: a key has one partition, whoever writes
+    Pair{"partitioner", "murmur2_random"},  // as Kafka's Java clients: a key has the same partition, whoever writes
     Pair{"topic.metadata.propagation.max.ms", "5000"},
     Pair{"queue.buffering.max.messages", "100000"},
     Pair{"queue.buffering.max.kbytes", "65536"},
@@ -30,8 +30,8 @@ constexpr std::array defaults{
     Pair{"log.connection.close", "false"},
 };
 
-/// `message.timeout.ms` 0: the end of the call withdraws records, all of a partition at once. A record that timed out
-/// by itself could let a later one of its key pass.
+/// `message.timeout.ms` 0: the end of the call withdraws records, all of a partition at once. If a record timed out by
+/// itself, a later record of its key could pass it.
 constexpr std::array required{
     Pair{"enable.idempotence", "true"},
     Pair{"acks", "all"},
@@ -122,7 +122,7 @@ ProducerProperties properties_of(const inboxd::Settings& settings) {
     for (const auto& [name, value] : daemons) out.all[name] = value;
   }
   for (const auto& [name, value] : theirs) {
-    // Two names of one property: the default must not win by its place in the alphabet.
+    // Two names of a property: the default must not win by its place in the alphabet.
     if (name == "queue.buffering.max.ms") out.all.erase("linger.ms");
     out.all[name] = value;
   }

@@ -8,7 +8,7 @@ namespace kafka_handler {
 /// librdkafka's properties by name.
 using Properties = std::map<std::string, std::string>;
 
-/// Those of a producer, and whether it writes to the cluster that the daemon reads.
+/// The properties of a producer, and whether it writes to the cluster that the daemon reads.
 struct ProducerProperties {
   Properties all;
   bool is_own_cluster = false;

@@ -63,7 +63,7 @@ void Publication::produce(Client& client, const inboxd::Event& event) {
   }
 }
 
-/// With placeholders a topic is one event's own, which must not pause the handler.
+/// With placeholders a topic is a single event's own, which must not pause the handler.
 inboxd::Outcome Publication::for_one(inboxd::Outcome outcome) const {
   if (outcome.kind == INBOXD_PAUSE && !target_.topic.is_fixed()) outcome.kind = INBOXD_DEAD;
   return outcome;

@@ -20,7 +20,7 @@ struct Target {
   bool keeps_headers;
 };
 
-/// One call: a record for each event, until all have their reports. One thread.
+/// A call: a record for each event, until all have their reports. Not thread-safe.
 class Publication final {
  public:
   /// A record's report goes to its slot.
@@ -41,7 +41,8 @@ class Publication final {
   /// A batch was too large, and its records were not sent again each by itself.
   bool has_unclear_culprit() const;
   bool is_complete() const { return awaited_ == 0; }
-  /// Sends the records of a batch that was too large again, each alone, and those behind them. False: there are none.
+  /// Sends the records of a batch that was too large again, each alone, and the records after them. False: there are
+  /// none.
   bool send_alone(Client& client);
 
   /// Too little time is left to wait for reports: the records must be withdrawn.

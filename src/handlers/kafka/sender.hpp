@@ -12,7 +12,7 @@
 
 namespace kafka_handler {
 
-/// One thread that sends the records of all calls and takes their reports.
+/// A thread that sends the records of all calls and takes their reports.
 class Sender final {
  public:
   /// Throws as Client.
@@ -45,7 +45,7 @@ class Sender final {
 
   // The thread's own.
   std::unique_ptr<Client> client_;
-  std::unique_ptr<Client> single_;  ///< sends each record as a batch of its own; null until one was too large
+  std::unique_ptr<Client> single_;  ///< sends each record as a batch of its own; null until a batch was too large
   std::unordered_map<Publication*, std::unique_ptr<Publication>> open_;
   std::vector<Publication*> reported_;  ///< with new reports
   std::string last_error_;              ///< of the brokers

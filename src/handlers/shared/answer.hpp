@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-/// The verdict of a program or service on one event, as JSON.
+/// The verdict of a program or service on an event, as JSON.
 namespace handlers {
 
 struct Answer {

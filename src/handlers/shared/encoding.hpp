@@ -22,7 +22,7 @@ std::optional<inboxd::Milliseconds> duration_of(const std::string& text);
 /// other text unchanged.
 std::string canonical_id(std::string_view text);
 
-/// RFC 3986: everything but letters, digits and - . _ ~ as %XX. So it is one segment of a path.
+/// RFC 3986: everything but letters, digits and - . _ ~ as %XX. So it is a single segment of a path.
 std::string percent_encoded(std::string_view bytes);
 
 /// Whether JSON is nested so deep that code which follows it by recursion could exhaust the stack.

@@ -16,7 +16,7 @@ class Cursor {
     rest_.remove_prefix(std::min(count, rest_.size()));
     skip_blanks();
   }
-  /// The value at the front, whatever its depth; moves behind it.
+  /// The value at the front, whatever its depth; moves past it.
   std::string_view value() {
     std::size_t end = 0;
     for (std::size_t depth = 0; end < rest_.size(); ++end) {

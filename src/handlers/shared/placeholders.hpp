@@ -20,7 +20,7 @@ class Placeholders {
   /// The text without its placeholders.
   const std::string& fixed_text() const { return fixed_text_; }
 
-  /// The text for an event, with each value as `convert` returns it; nullopt: it refused one. A key may be missing.
+  /// The text for an event, with each value as `convert` returns it; nullopt: it refused a value. A key may be missing.
   using Convert = std::function<std::optional<std::string>(const std::optional<std::string>& value)>;
   std::optional<std::string> expanded(const inboxd::Event& event, const Convert& convert) const;
 

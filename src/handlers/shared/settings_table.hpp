@@ -11,7 +11,7 @@ namespace handlers {
 /// A setting of a shipped handler.
 struct Setting {
   const char* name;
-  const char* otherwise;  ///< the default as written in YAML, or one of the two below
+  const char* otherwise;  ///< the default as written in YAML, or `required` or `none`
   const char* meaning;    ///< Markdown, a row of the handler's page in config/handlers
 };
 

@@ -5,7 +5,7 @@ namespace sql_handler {
 bool Bisection::settle(std::size_t first, std::size_t count, std::size_t of) {
   // Past the deadline the next statement fails, and the daemon repeats the call event by event.
   if (first > 0 && call_->is_cancelled(call_) && call_->deadline_ms_left(call_) > 0) return false;
-  // A call of one event needs no savepoint: on failure the daemon undoes all of it.
+  // A call of a single event needs no savepoint: on failure the daemon undoes all of it.
   const std::int32_t savepoint = of > 1 ? sql_.savepoint(call_) : 0;
   const inboxd_sql_result* const result = execute(first, count);
   if (result->error == nullptr) {

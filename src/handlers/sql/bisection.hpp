@@ -9,14 +9,15 @@
 namespace sql_handler {
 
 /// Runs a statement for all events of a call and, if it fails, for its halves in order, so that only the events that
-/// fail alone are charged. One culprit in n costs about 2 log2(n) statements on 2 n events. Lives as long as the call.
+/// fail alone are charged. A single culprit in n costs about 2 log2(n) statements on 2 n events. Lives as long as the
+/// call.
 class Bisection final {
  public:
   Bisection(inboxd_call* call, const inboxd_sql& sql, const Statement& statement, const Permanent& permanent)
       : call_{call}, sql_{sql}, statement_{statement}, permanent_{permanent} {}
 
-  /// Gives each event its verdict. An event without one was not reached: the transaction is over. The daemon then
-  /// repeats it or, past the deadline, undoes it all and calls the events one by one.
+  /// Gives each event its verdict. An event without a verdict was not reached: the transaction is over. The daemon then
+  /// repeats it or, past the deadline, undoes it all and calls each event alone.
   void run(std::size_t count) { settle(0, count, count); }
 
  private:

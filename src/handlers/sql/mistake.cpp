@@ -42,7 +42,7 @@ bool is_cast_of_payload(std::string_view rest) {
   return (rest.starts_with("cast(") || rest.starts_with("CAST(")) && ends_with_payload(rest.substr(0, rest.find(' ')));
 }
 
-/// Payloads are bytes: a JSON operator (42883) or a cast to jsonb (42846) behind column `payload` means `body`.
+/// Payloads are bytes: a JSON operator (42883) or a cast to jsonb (42846) after column `payload` means `body`.
 std::optional<std::string> payload_remedy(const Failure& failure, std::string_view text, const Place& place) {
   const bool follows = ends_with_payload(text.substr(0, place.at));
   const bool is_cast = follows ? place.rest.starts_with("::") : is_cast_of_payload(place.rest);
@@ -77,7 +77,7 @@ class Scanner final {
     }
   }
 
-  /// A quoted text, or one character.
+  /// A quoted text, or a character.
   void step() {
     if (now() == '\'' || now() == '"') {
       const bool has_escapes = now() == '\'' && at_ > 0 && (text_[at_ - 1] == 'E' || text_[at_ - 1] == 'e');

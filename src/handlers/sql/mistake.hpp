@@ -13,7 +13,7 @@ namespace sql_handler {
 /// if SQLSTATE and position tell it, the remedy.
 std::string sentence_of(const Failure& failure, const Statement& statement);
 
-/// The position of a second statement in the text; nullopt: there is only one.
+/// The position of a second statement in the text; nullopt: there is none.
 std::optional<std::size_t> second_statement(std::string_view text);
 
 }  // namespace sql_handler

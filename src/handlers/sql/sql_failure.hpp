@@ -26,7 +26,7 @@ struct Failure {
 
 /// Whether another set of events could succeed. Not if the statement does not fit the database (a missing table), nor
 /// if only time helps. Decided by whether the statement ran, not by SQLSTATE: a name inside the data (a cast to
-/// regclass) is missing with the same one, and a right can be one row's.
+/// regclass) is missing with the same SQLSTATE, and a right can concern a single row.
 bool depends_on_events(const Failure& failure);
 
 /// Whether only time helps: nothing is wrong with the statement.
@@ -44,9 +44,9 @@ class Permanent {
   std::vector<std::string> entries_;
 };
 
-/// The verdict on the culprit. SQLSTATE ID001 and permanent ones: dead. IR001: a retry after the duration in DETAIL
+/// The verdict on the culprit. SQLSTATE ID001 and permanent states: dead. IR001: a retry after the duration in DETAIL
 /// (`30s`, `00:05:00`). All others: a retry after the configured backoff. The error class is `sql.SQLSTATE`; a payload
-/// that is not JSON is dead with `sql.not_json`. The message names constraint, table and column, but no values: those
+/// that is not JSON is dead with `sql.not_json`. The message names constraint, table and column, but no values: values
 /// are in DETAIL, which stays in the server.
 inboxd::Outcome outcome_of(const Failure& failure, const Permanent& permanent);
 

@@ -91,7 +91,7 @@ std::optional<Place> place_of(std::string_view text, std::uint32_t position) {
 
 Place place_at(std::string_view text, std::size_t at) {
   const std::string_view before = text.substr(0, at);
-  const std::size_t line_begin = before.rfind('\n') + 1;  // 0 without one
+  const std::size_t line_begin = before.rfind('\n') + 1;  // 0 without a line break
   Place place;
   place.line += static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
   place.column += static_cast<std::size_t>(std::count_if(before.begin() + static_cast<std::ptrdiff_t>(line_begin),

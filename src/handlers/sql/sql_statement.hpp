@@ -19,9 +19,9 @@ struct Statement {
 /// reach it.
 Statement from_statement(std::string text);
 
-/// Of setting `function`, `schema.name`: one SELECT that calls it for each event, in order. Its argument is a row(...)
-/// of the columns of inbox.message, which PostgreSQL accepts for that type, so the role needs no right to the type's
-/// name. Throws inboxd::SettingsError if the name is invalid.
+/// Of setting `function`, `schema.name`: a single SELECT that calls it for each event, in order. Its argument is a
+/// row(...) of the columns of inbox.message, which PostgreSQL accepts for that type, so the role needs no right to the
+/// type's name. Throws inboxd::SettingsError if the name is invalid.
 Statement from_function(std::string name);
 
 /// A position in a text, as people and editors count: from 1.
