@@ -251,7 +251,7 @@ class Loader final {
     if (!split.value().password) return;
     if (mentioned_.has("database.password")) {
       return reading_.problem(mentioned_.nearest(key), key,
-                              "the URL holds a password beside database.password; remove it from the URL");
+                              "the URL holds a password in addition to database.password; remove it from the URL");
     }
     mentioned_.note("database.password", mentioned_.nearest(key));
     const auto form = mentioned_.secrets().find(key);

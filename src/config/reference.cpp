@@ -22,18 +22,18 @@ value in force and its origin. `inboxd config schema` prints a JSON Schema for e
 
 ## Syntax
 
-- One YAML document of at most 1 MiB. Unknown keys, duplicate keys, anchors, aliases and tags are refused.
+- A single YAML document of at most 1 MiB. Unknown keys, duplicate keys, anchors, aliases and tags are refused.
 - Durations are `250ms`, `30s`, `5m`, `12h`, `7d`, for some keys `forever`. Sizes are `512B`, `64KiB`, `8MiB`, `2GiB`.
   Times are RFC 3339 with an offset: `2024-01-31T12:00:00Z`.
-- `${NAME}` in a value is an environment variable, `${NAME:-text}` has a default for an unset or empty one, `$$` is a
-  dollar sign. Variables are replaced once, after the YAML is parsed, so a variable cannot hold keys. Inside `{…}` and
-  `[…]`, quote a text with braces: `{group: "${NAME}"}`.
+- `${NAME}` in a value is an environment variable, `${NAME:-text}` has a default for an unset or empty variable, `$$`
+  is a dollar sign. Variables are replaced once, after the YAML is parsed, so a variable cannot hold keys. Inside
+  `{…}` and `[…]`, quote a text with braces: `{group: "${NAME}"}`.
 - A secret is `{file: /path}`, `{credential: name}` (a file in systemd's `$CREDENTIALS_DIRECTORY`) or `{env: NAME}`. A
   secret in the file itself works, with a warning. Any other text may be written in these forms, too, as in headers and
-  environments of handlers. Such texts, and those with the name of a secret, are shown as `********` and never logged.
-- The files of passwords and tokens are read again for each session and request. If one that a handler uses changes, the
-  handler is prepared again within seconds. Certificates of Kafka clients, and other changed properties, are used once a
-  connection has failed: the client is then made again.
+  environments of handlers. Such texts, and texts with the name of a secret, are shown as `********` and never logged.
+- The files of passwords and tokens are read again for each session and request. If a file that a handler uses changes,
+  the handler is prepared again within seconds. Certificates of Kafka clients, and other changed properties, are used
+  once a connection has failed: the client is then made again.
 - SIGHUP reads the file again. If anything in it is wrong, nothing changes. Keys marked `restart` change only at a
   restart.
 )";

@@ -47,17 +47,18 @@ void add_batch(std::vector<Row<Handler>>& rows) {
            "right after it. If a time comes twice, the window closes the first time."),
       &Batch::time_zone);
   add(number("batch.at_least", 1, 1'000'000'000,
-             "A close with fewer events waiting is postponed to the next one, for batch.max_wait at most."),
+             "A close with fewer events waiting is postponed to the next close, for batch.max_wait at most."),
       &Batch::at_least);
   add(duration(
           "batch.max_wait", 0, 366 * day,
-          "After a close was postponed for so long, the next one is made with any number of events. 0ms: after ten "
-          "postponed ones."),
+          "After a close was postponed for this long, the next close is made with any number of events. 0ms: after ten "
+          "postponed closes."),
       &Batch::max_wait);
-  add(number("batch.max_events", 1, 1'000'000, "The most events of one call; it does not close a window."),
+  add(number("batch.max_events", 1, 1'000'000, "The most events of a call; it does not close a window."),
       &Batch::max_events);
   add(choice("batch.group_by", {"none", "key"},
-             "Which events share a call. none: any. key: those of one record key; those without a key are one group."),
+             "Which events share a call. none: any. key: the events of a record key; events without a key are a group "
+             "of their own."),
       &Batch::group_by);
 }
 
@@ -86,10 +87,10 @@ std::vector<Row<Handler>> handler_rows() {
                    "Which stored events a new handler receives. Ignored once the handler is registered.")),
       &Handler::start);
   add(common(choice("mode", {"sequential", "single", "batch"},
-                    "The order of events. sequential: events of one order key run one after the other, in log order, "
-                    "each after the outcome of the one before; other keys run in parallel. single: no order. batch: "
-                    "events collect until their window closes (batch.every or batch.cron); one instance then handles "
-                    "all of them in order of arrival.")),
+                    "The order of events. sequential: events of an order key run in log order, each after the outcome "
+                    "of the event before; other keys run in parallel. single: no order. batch: events collect until "
+                    "their window closes (batch.every or batch.cron); a single instance then handles all of them in "
+                    "order of arrival.")),
       &Handler::mode);
   add(common(shaped(text("order_by",
                          "The order key (mode: sequential). Anything but key may arrive on several partitions and so "
@@ -99,36 +100,36 @@ std::vector<Row<Handler>> handler_rows() {
       &Handler::order_by);
   add(common(choice("order_scope", {"partition", "handler"},
                     "Where order holds (mode: sequential): within a partition, whose owner runs it; or across all "
-                    "partitions and topics of the handler, in the order of storing, on one instance.")),
+                    "partitions and topics of the handler, in the order of storing, on a single instance.")),
       &Handler::order_scope);
   add(common(choice("missing_key", {"unordered", "partition", "shared"},
                     "How events without the order key run (mode: sequential). unordered: in no order. partition: in "
-                    "the order of their partition. shared: as if they had one key. Status reports such events where "
-                    "neither this nor order_by is set.")),
+                    "the order of their partition. shared: as if they had the same key. Status reports such events "
+                    "where neither this nor order_by is set.")),
       &Handler::missing_key);
   add(common(choice("on_failure", {"block", "park", "skip"},
-                    "What a failed event means for later ones of its key (mode: sequential). block: they wait until it "
-                    "is done or dead-lettered. park: the same, and once it is dead-lettered they are parked until an "
-                    "operator acts. skip: they do not wait.")),
+                    "What a failed event means for later events of its key (mode: sequential). block: they wait until "
+                    "it is done or dead-lettered. park: as block, and once it is dead-lettered they are parked until "
+                    "an operator acts. skip: they do not wait.")),
       &Handler::on_failure);
   add_batch(rows);
   add(common(number("concurrency", 1, 1'024,
-                    "Parallel calls in this instance. If not set, a batch handler makes one call at a time.")),
+                    "Parallel calls in this instance. If not set, a batch handler makes a single call at a time.")),
       &Handler::concurrency);
-  add(common(number("events_per_call", 1, 100'000, "The most events of one call.")), &Handler::events_per_call);
+  add(common(number("events_per_call", 1, 100'000, "The most events of a call.")), &Handler::events_per_call);
   add(common(number("group", 1, 10'000,
-                    "The most calls that share one transaction, for handlers that write in the settling one. Waiting "
-                    "calls share one transaction of about 25 ms; if one fails, it alone is undone.")),
+                    "The most calls that share a transaction, for handlers that write in the settling transaction. "
+                    "Waiting calls share a transaction of about 25 ms; if a call fails, it alone is undone.")),
       &Handler::group);
-  add(common(duration("deadline", 10, day, "The longest one call may take.")), &Handler::deadline);
+  add(common(duration("deadline", 10, day, "The longest that a call may take.")), &Handler::deadline);
   add(common(duration("lease", second, hour,
-                      "After so long without a heartbeat from an instance, others take over its events.")),
+                      "If an instance sends no heartbeat for this long, other instances take over its events.")),
       &Handler::lease);
   // Three crashes together with other events, then at least one alone: fewer would dead-letter innocent neighbours.
   add(common(number("max_crashes", 4, 1'000,
-                    "An event in flight at so many crashes or kills of an instance is dead-lettered without another "
-                    "call. From the third on, it runs apart from other suspects; its last calls run alone. "
-                    "With mode: batch, a crash counts for the call, which is halved after so many.")),
+                    "An event in flight at this many crashes or kills of an instance is dead-lettered without another "
+                    "call. From the third on, it runs apart from other suspects; its last calls run alone. With mode: "
+                    "batch, a crash counts for the call, which is halved after this many crashes.")),
       &Handler::max_crashes);
   add(common(number("retry.max_attempts", 1, 10'000, "Attempts before an event is dead-lettered.")), &Handler::retry,
       &Retry::max_attempts);
@@ -146,8 +147,8 @@ std::vector<Row<Handler>> handler_rows() {
                    "once. pause: the handler is paused in all instances, and the event is not charged.")),
       &Handler::retry, &Retry::rules);
   add(common(number("fuse.failures", 0, 1'000'000,
-                    "So many failed attempts in a row in one instance pause the handler in all; 0: none. Calls that "
-                    "have begun by then end. handlers resume tries one event first.")),
+                    "This many consecutive failed attempts in an instance pause the handler in all instances; 0: none. "
+                    "Calls that have begun by then end. handlers resume tries a single event first.")),
       &Handler::fuse_failures);
   add(common(keep("expire_after",
                   "Events older than this are not called and not retried; they become dead letters in state expired. "
@@ -164,11 +165,12 @@ std::vector<Row<Handler>> handler_rows() {
   add(common(shaped(text("rate",
                          "The most events per time over all instances: 100/s, 50/m (minute), 10/h. At most half a "
                          "second's worth at once. A call of several events counts each. Retries count. The call of a "
-                         "batch handler begins whole, and the following ones wait for longer."),
+                         "batch handler begins whole, and the following calls wait for longer."),
                     "^(unlimited|[1-9][0-9]{0,6}/[smh])$", "unlimited, or a number per s, m or h, such as 100/s")),
       &Handler::rate);
   add(common(number("max_in_flight", 0, 100'000,
-                    "The most calls at once over all instances; 0: unlimited. concurrency limits those of one.")),
+                    "The most calls at once over all instances; 0: unlimited. concurrency limits the calls of a single "
+                    "instance.")),
       &Handler::max_in_flight);
   add(plain("settings", Type::plugin_settings, "The plugin's own settings."), &Handler::settings);
   return rows;

@@ -30,7 +30,7 @@ void add_database(std::vector<Row<Settings>>& rows) {
              "The most connections the daemon opens: ingest.connections, 5 more, and `concurrency` of each handler "
              "that writes in the settling transaction. After a reload, calls still running keep theirs in addition."),
       &Database::connections);
-  add(flag("database.prepare", "Prepare statements; false behind a pooler without support for prepared statements."),
+  add(flag("database.prepare", "Prepare statements; false for a pooler without support for prepared statements."),
       &Database::prepare);
   add(example("app_handlers",
               shaped(text("database.handler_role",
@@ -43,11 +43,11 @@ void add_database(std::vector<Row<Settings>>& rows) {
                                   "The search_path of handlers' SQL; none: the default of the role or database.")),
       &Database::handler_search_path);
   add(duration("database.deadline", 100, hour,
-               "The longest that one of the daemon's own statements may take, COMMIT included."),
+               "The longest that a statement of the daemon itself may take, COMMIT included."),
       &Database::deadline);
   add(size("database.result_bytes", kibibyte, gibibyte,
-           "The most bytes of rows that one statement of a handler may return, counting 17 more for each field; "
-           "beyond that it fails with SQLSTATE 54000."),
+           "The most bytes of rows that a handler's statement may return, counting 17 more for each field; beyond that "
+           "it fails with SQLSTATE 54000."),
       &Database::result_bytes);
 }
 
@@ -130,7 +130,7 @@ std::vector<Row<Topic>> topic_rows() {
       &Topic::custom, &CustomRules::time_unit);
   add(choice("on_missing_id", {"quarantine", "position", "digest"},
              "A record without an id goes to quarantine, or gets an id made from its position or its content (digest: "
-             "records of equal content are one event)."),
+             "records of equal content are a single event)."),
       &Topic::on_missing_id);
   add(size("payload_limit", 1, most_payload,
            "The largest payload, key, or all headers together; larger records go to quarantine."),
@@ -155,24 +155,24 @@ void add_ingest(std::vector<Row<Settings>>& rows) {
   };
   add(number("ingest.connections", 1, 64, "Database connections that store batches in parallel."),
       &Ingest::connections);
-  add(number("ingest.batch_events", 1, 100'000, "The most events of one transaction."), &Ingest::batch_events);
-  add(size("ingest.batch_bytes", kibibyte, most_batch, "The most bytes of one transaction; one event always fits."),
+  add(number("ingest.batch_events", 1, 100'000, "The most events of a transaction."), &Ingest::batch_events);
+  add(size("ingest.batch_bytes", kibibyte, most_batch, "The most bytes of a transaction; a single event always fits."),
       &Ingest::batch_bytes);
   add(size("ingest.queued_bytes", mebibyte, gibibyte,
-           "The most bytes of fetched payloads in the Kafka client, divided among the connections; keys and headers "
-           "do not count, but each record counts 1KiB at least. Each connection may hold 1MiB, and may exceed its "
-           "share by one fetch."),
+           "The most bytes of fetched payloads in the Kafka client, divided among the connections; keys and headers do "
+           "not count, but each record counts 1KiB at least. Each connection may hold 1MiB, and may exceed its share "
+           "by a single fetch."),
       &Ingest::queued_bytes);
   add(number("ingest.queued_events", 100, 10'000'000,
              "The most fetched records in the Kafka client, divided among the connections; each may exceed its share "
-             "by one fetch. Lower it if keys and headers are large."),
+             "by a single fetch. Lower it if keys and headers are large."),
       &Ingest::queued_events);
   add(duration("ingest.batch_wait", 0, 10 * second,
                "How long a batch waits for more records; at 0ms, the records that arrive during a commit form the next "
                "batch."),
       &Ingest::batch_wait);
   add(number("ingest.run_events", 1, most_run_events,
-             "The most events of one delivery; 1 writes a row for each event."),
+             "The most events of a delivery; 1 writes a row for each event."),
       &Ingest::run_events);
 }
 

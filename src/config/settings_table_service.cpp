@@ -11,13 +11,13 @@ void add_outbox(std::vector<Row<Settings>>& rows) {
     rows.push_back(row<Settings>(restart(std::move(about)), &Settings::outbox, member));
   };
   add(flag("outbox.relay",
-           "Whether this instance may send the messages of the outbox. One instance at a time does, and another takes "
-           "over. false in all instances: messages stay in the database."),
+           "Whether this instance may send the messages of the outbox. A single instance at a time does, and another "
+           "takes over. false in all instances: messages stay in the database."),
       &Outbox::relay);
   add(example("[mail, \"billing.*\"]",
               texts("outbox.topics",
                     "The topics that may be sent to, exact or as a prefix (billing.*); none: all. Topics for dead "
-                    "letters are always allowed. Messages for others wait as those for an unknown topic do.")),
+                    "letters are always allowed. Messages for other topics wait like messages for an unknown topic.")),
       &Outbox::topics);
   add(shaped(text("outbox.id_header",
                   "The header with the id of a sent message. Another inbox finds id by itself; for CloudEvents use "
@@ -31,7 +31,8 @@ void add_outbox(std::vector<Row<Settings>>& rows) {
   add(number("outbox.in_flight_messages", 1, 1'000'000,
              "The most messages in memory that the brokers have not acknowledged."),
       &Outbox::in_flight_messages);
-  add(size("outbox.in_flight_bytes", 64 * kibibyte, gibibyte, "The same in bytes; one batch may exceed it."),
+  add(size("outbox.in_flight_bytes", 64 * kibibyte, gibibyte, "The most bytes in memory that the brokers have not "
+                                                              "acknowledged; a batch may exceed it."),
       &Outbox::in_flight_bytes);
   add(size("outbox.message_bytes", 64 * kibibyte, gibibyte,
            "The most bytes of key, payload and headers that publish accepts. Topics need a max.message.bytes of this "
@@ -50,7 +51,8 @@ void add_outbox(std::vector<Row<Settings>>& rows) {
   add(duration("outbox.poll", 1, minute,
                "How often the relay looks for messages of other processes while there are some."),
       &Outbox::poll);
-  add(duration("outbox.poll_idle", 1, minute, "The same at most, doubled from outbox.poll while there are none."),
+  add(duration("outbox.poll_idle", 1, minute, "The longest time between two looks, doubled from outbox.poll while "
+                                              "there are no messages."),
       &Outbox::poll_idle);
 }
 
@@ -73,7 +75,7 @@ void add_admin(std::vector<Row<Settings>>& rows) {
   add(choice("admin.read", {"loopback", "token"},
              "Access to metrics and reads. loopback: this machine needs no token, except for the configuration, "
              "payloads and slow searches (check, events, dead, quarantine). token: every read needs a token; use this "
-             "behind a service mesh, or a proxy on this machine that sends no Forwarded, X-Forwarded-For or Via: its "
+             "with a service mesh, or a proxy on this machine that sends no Forwarded, X-Forwarded-For or Via: its "
              "requests come from a loopback address."),
       &Admin::read);
   add(example("{file: /run/secrets/inboxd-admin}",
@@ -88,16 +90,17 @@ void add_admin(std::vector<Row<Settings>>& rows) {
       &Admin::read_token);
   add(example("[inboxd.internal]",
               shaped(texts("admin.hosts",
-                           "Host names under which the port answers, beside localhost and addresses; requests for "
-                           "other names are refused, against DNS rebinding by web pages."),
+                           "Host names under which the port answers, in addition to localhost and addresses; requests "
+                           "for other names are refused, against DNS rebinding by web pages."),
                      "^[a-zA-Z0-9.-]{1,253}$", "a host name, without a port")),
       &Admin::hosts);
   add(number("admin.connections", 4, 1'000,
-             "The most connections to the port; one more closes the one that has been idle longest."),
+             "The most connections to the port; a further connection closes the connection that has been idle "
+             "longest."),
       &Admin::connections);
   add(number("admin.queue", 1, 1'000,
-             "The most requests with a token, and as many without, that wait for each of the two worker threads; one "
-             "more gets 503 and Retry-After. A request leaves the queue when its connection closes."),
+             "The most requests with a token, and as many without, that wait for each of the two worker threads; a "
+             "further request gets 503 and Retry-After. A request leaves the queue when its connection closes."),
       &Admin::queue);
   add(size("admin.header_limit", kibibyte, mebibyte, "The most bytes of a request before its body."),
       &Admin::header_limit);
@@ -117,11 +120,11 @@ void add_tracing(std::vector<Row<Settings>>& rows) {
   };
   add(example("http://127.0.0.1:4318/v1/traces",
               shaped(text("tracing.endpoint",
-                          "Where to send spans (OTLP, JSON over HTTP), best a collector beside the daemon; none: no "
+                          "Where to send spans (OTLP, JSON over HTTP), best a collector on the daemon's host; none: no "
                           "traces, at no cost."),
                      R"(^http://([^][/: ]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/[^ ]*)?$)",
-                     "an http:// address such as http://127.0.0.1:4318/v1/traces; for https, run a collector beside "
-                     "the daemon")),
+                     "an http:// address such as http://127.0.0.1:4318/v1/traces; for https, run a collector on the "
+                     "daemon's host")),
       &Tracing::endpoint);
   add(example("{file: /run/secrets/collector}",
               plain("tracing.authorization", Type::secret,

@@ -149,7 +149,7 @@ TEST_CASE("an invalid URL, or a URL with two passwords, is refused without repea
              ContainsSubstring("inboxd.yaml:1:17: database.url: not a libpq URL of one line"));
   CHECK(everything_said(two_lines).find("hunter2") == std::string::npos);
   CHECK_THAT(problems(load(replaced(with_url("postgresql://app:hunter2@db/app"), "{url:", "{password: hunter2, url:"))),
-             ContainsSubstring("the URL holds a password beside database.password"));
+             ContainsSubstring("the URL holds a password in addition to database.password"));
 }
 
 TEST_CASE("librdkafka's secrets come from outside the file, too") {
