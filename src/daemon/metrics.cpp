@@ -102,7 +102,7 @@ void add_process(std::vector<MetricRow>& rows) {
   rows.push_back(gauge("config_last_reload_success_timestamp_seconds", "When the configuration was last loaded.", {},
                        [](const Figures& figures, Exposition& out) { out.add(figures.last_reload); }));
   rows.push_back(counter("log_lines_total",
-                         "Log lines by level and kind (config/messages.md), including those below log.level, except "
+                         "Log lines by level and kind (config/messages.md), including lines below log.level, except "
                          "debug.",
                          {"level", "kind"}, [](const Figures& figures, Exposition& out) {
                            for (const auto& kind : figures.log_kinds) {
@@ -306,7 +306,8 @@ void add_database(std::vector<MetricRow>& rows) {
                        [](const Figures& figures, Exposition& out) {
                          if (figures.last_settle > 0) out.add(figures.last_settle);
                        }));
-  rows.push_back(counter("settle_transactions_total", "Transactions that recorded outcomes, failed ones included.", {},
+  rows.push_back(counter("settle_transactions_total", "Transactions that recorded outcomes, failed transactions "
+                                                      "included.", {},
                          [](const Figures& figures, Exposition& out) {
                            if (figures.settled != nullptr) out.add(figures.settled->transactions.load());
                          }));

@@ -16,7 +16,7 @@ void add_finding_metrics(std::vector<MetricRow>& rows) {
     }
   };
   rows.push_back({{"inboxd_findings", admin::Metric::Kind::gauge,
-                   "Findings of `inboxd status` by kind; alert names the alert about the kind, if it has one.",
+                   "Findings of `inboxd status` by kind; alert names the kind's alert, if any.",
                    {"kind", "grade", "alert"}},
                   collect});
 }

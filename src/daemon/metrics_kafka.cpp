@@ -84,7 +84,7 @@ void add_kafka_metrics(std::vector<MetricRow>& rows) {
                          each_partition(figures, out, [](const auto& entry) { return known(entry.high_watermark); });
                        }));
   rows.push_back(row(Kind::gauge, "partition_lag",
-                       "Records not in the inbox yet, those behind an open transaction included; absent while "
+                       "Records not in the inbox yet, records after an open transaction included; absent while "
                        "unknown. Also of partitions that other instances or none read: use `max by`.",
                        {"topic", "partition"},
                        [](const Figures& figures, Exposition& out) {

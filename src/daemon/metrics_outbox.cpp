@@ -31,7 +31,7 @@ void add_outbox_metrics(std::vector<MetricRow>& rows) {
                        out.add(age ? static_cast<double>(age->count()) / 1e6 : 0.0);
                      }));
   rows.push_back(row("waiting_messages", Kind::gauge,
-                     "Messages that the brokers refuse, and those behind them. Counting stops at 100000.",
+                     "Messages that the brokers refuse, and messages that wait for them. Counting stops at 100000.",
                      [](const Figures& figures, Exposition& out) { out.add(figures.observed.outbox.waiting.number); }));
   rows.push_back(row("relay_owner", Kind::gauge, "1 while this instance sends the outbox.", flag));
   rows.push_back(row("in_flight_messages", Kind::gauge, "Messages sent and not acknowledged.",
