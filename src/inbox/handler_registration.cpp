@@ -444,7 +444,7 @@ std::optional<base::Problem> find_alias_clash(Connection& connection, const std:
       if (!alias) continue;
       out = base::Problem{"handler " + handler.name + ": its alias " + *alias +
                           " is another handler in the database, with deliveries of its own; remove the alias, or drop "
-                          "those: inboxd handlers retire " +
+                          "the deliveries: inboxd handlers retire " +
                           *alias};
       break;
     }

@@ -90,8 +90,9 @@ std::optional<std::string> fault_of(const inboxd_plugin* table) {
            version_text(table->abi_major, table->abi_minor) + " has at least " + std::to_string(smallest_table) +
            "; struct_size must be sizeof(inboxd_plugin)";
   }
-  if (table->name == nullptr || *table->name == '\0') return "has no name in its table; set one, such as \"receipt\"";
-  if (table->version == nullptr) return "has no version in its table; set one, such as \"1.0\"";
+  if (table->name == nullptr || *table->name == '\0') return "has no name in its table; set a name, such as "
+                                                             "\"receipt\"";
+  if (table->version == nullptr) return "has no version in its table; set a version, such as \"1.0\"";
   if (table->create == nullptr || table->handle == nullptr || table->destroy == nullptr) {
     return "has a NULL function in its table; set create, handle and destroy";
   }
@@ -104,7 +105,7 @@ base::Result<void*> load_object(const std::string& name, const std::string& path
   if (object != nullptr) return object;
   return base::Problem{"plugin file " + path + " cannot be loaded: " + last_error(name) +
                        "; it must be a shared object for this machine, and all its libraries must be found (it needs "
-                       "an absolute RUNPATH for libraries beside it: $ORIGIN does not work)"};
+                       "an absolute RUNPATH for libraries in its folder: $ORIGIN does not work)"};
 }
 
 base::Result<Library> open_library(void* object, const std::string& path) {

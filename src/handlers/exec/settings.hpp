@@ -11,7 +11,7 @@ inline constexpr handlers::SettingsTable table{std::array{
                       "`stream`: a program that lives on gets a line for each event and answers each. `once`: a "
                       "process for each event"},
     handlers::Setting{"environment", handlers::none,
-                      "a map of variables beside `PATH` and `LANG`, as `{TZ: Europe/Berlin}`. `{file: …}`, "
+                      "a map of variables in addition to `PATH` and `LANG`, as `{TZ: Europe/Berlin}`. `{file: …}`, "
                       "`{credential: …}` and `{env: …}` give secrets"},
     handlers::Setting{"folder", "/", "the working directory"},
     handlers::Setting{"user", handlers::none, "run as this user; the daemon must be root"},

@@ -88,7 +88,7 @@ void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
       continue;  // or the call was cancelled: the child is in the middle of an event, and ends with its session
     }
     note_failure();
-    log_.warn("the program failed, a new one is started: " + failure->error_class + ": " + failure->message);
+    log_.warn("the program failed, a new process is started: " + failure->error_class + ": " + failure->message);
     if (open.empty()) return;
     call.settle(open.take_first(), inboxd::retry(failure->message, failure->error_class));
     // Later events of its key must not run before it: they are called again.

@@ -58,7 +58,8 @@ std::optional<Exchange::Next> Exchange::next() {
     if (url && is_together_) return Next{*std::move(url), batch_of(target_, call, {events.begin(), events.end()})};
     if (url && target_.posts_batches) return Next{*std::move(url), batch_of(target_, call, {event})};
     if (url) return Next{*std::move(url), message_of(target_, call, event)};
-    settle(event, inboxd::dead("a placeholder of url has no value, or one that is no segment of a path", "http.url"));
+    settle(event, inboxd::dead("a placeholder of url has no value, or a value that is no segment of a "
+                               "path", "http.url"));
   }
   return std::nullopt;
 }

@@ -7,13 +7,12 @@ inline constexpr handlers::SettingsTable table{std::array{
     handlers::Setting{
         "url", handlers::required,
         "`http://` or `https://`, without user name and password (see `headers`). Placeholders `{topic} {type} {key} "
-        "{event_id} {partition}` behind the host become "
-        "one segment of the path each; quote the text. An event whose value is empty, `.` or `..` is dead "
-        "(`http.url`)"},
+        "{event_id} {partition}` after the host become a segment of the path each; quote the text. An event whose "
+        "value is empty, `.` or `..` is dead (`http.url`)"},
     handlers::Setting{
         "style", "cloudevents-binary",
-        "`cloudevents-binary`: attributes as headers, the payload as the body. `cloudevents-structured`: one JSON "
-        "object. `dapr`: the same with Dapr's fields, and Dapr's answers"},
+        "`cloudevents-binary`: attributes as headers, the payload as the body. `cloudevents-structured`: a JSON "
+        "object. `dapr`: as `cloudevents-structured`, with Dapr's fields and Dapr's answers"},
     handlers::Setting{
         "health", handlers::none,
         "`{path, every: 5s, timeout: 2s, failures: 3}`: no event is sent before a GET was answered 2xx, nor after "
@@ -21,8 +20,8 @@ inline constexpr handlers::SettingsTable table{std::array{
     handlers::Setting{"permanent", "[400, 422]", "statuses that make a dead letter at once"},
     handlers::Setting{
         "signing_secret", handlers::none,
-        "`whsec_` and base64, or a list of them while one is replaced: signs as Standard Webhooks. `{file: …}`, "
-        "`{credential: …}` and `{env: …}` keep it out of the file"},
+        "`whsec_` and base64, or a list of secrets while a secret is replaced: signs as Standard Webhooks. `{file: "
+        "…}`, `{credential: …}` and `{env: …}` keep it out of the file"},
     handlers::Setting{
         "headers", "{}",
         "a map of further headers, also of health checks. `Authorization: {file: …}` keeps a token out of the file"},

@@ -19,7 +19,7 @@ std::string key_of(std::string_view secret) {
       secret.substr(0, prefix.size()) == prefix ? handlers::from_base64(secret.substr(prefix.size())) : std::nullopt;
   if (!key || key->size() < shortest_key || key->size() > longest_key) {
     throw inboxd::SettingsError{
-        "setting 'signing_secret' is no secret of Standard Webhooks; make one of 24 to 64 bytes with: echo "
+        "setting 'signing_secret' is no secret of Standard Webhooks; make a secret of 24 to 64 bytes with: echo "
         "whsec_$(openssl rand -base64 32)"};
   }
   return *key;

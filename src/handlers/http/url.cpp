@@ -37,7 +37,7 @@ UrlTemplate::UrlTemplate(const std::string& text) : text_{"url", text}, is_https
   if (path == authority) refuse(text, "it must name a host");
   const auto is_bad = [](char c) { return c <= ' ' || c == '\x7f' || c == '#'; };
   if (std::any_of(text.begin(), text.end(), is_bad)) refuse(text, "it must have no blanks and no #");
-  if (text.find('{') < path) refuse(text, "a placeholder must stand behind the host: events do not choose the server");
+  if (text.find('{') < path) refuse(text, "a placeholder must stand after the host: events do not choose the server");
   check(text);
   shown_ = text.substr(0, text.find('?'));
 }

@@ -111,7 +111,8 @@ std::optional<inboxd::Outcome> Publication::outcome_at(std::size_t index) const 
   if (slot.result && !is_withdrawn(*slot.result)) return for_one(outcome_of(*slot.result, slot.topic));
   if (late_) return late_;
   if (is_cancelled() && open_->call().time_left().count() > 0) return std::nullopt;
-  return inboxd::away(Milliseconds{0}, "the record was withdrawn with those of another call", "kafka.withdrawn");
+  return inboxd::away(Milliseconds{0}, "the record was withdrawn together with the records of another "
+                                       "call", "kafka.withdrawn");
 }
 
 void Publication::finish() {

@@ -10,7 +10,7 @@ inline constexpr handlers::SettingsTable table{std::array{
         "exist, unless the brokers create it"},
     handlers::Setting{
         "topics_allowed", handlers::none,
-        "a list of topics, exact or as a prefix: `[\"billing.*\"]`. An event whose placeholders give another one is "
+        "a list of topics, exact or as a prefix: `[\"billing.*\"]`. An event whose placeholders give another topic is "
         "dead (`kafka.topic_not_allowed`). Without it a name that begins with `{type}` or `{key}` lets the producer of "
         "an event choose any topic that the daemon may write, and `check` warns"},
     handlers::Setting{
@@ -18,7 +18,8 @@ inline constexpr handlers::SettingsTable table{std::array{
         "of librdkafka. `{file: …}`, `{credential: …}` and `{env: …}` give secrets. Defaults that differ from "
         "librdkafka's: `linger.ms` 1 (at most 5), `partitioner` `murmur2_random` as Java's clients (`random` would "
         "break the order of keys)"},
-    handlers::Setting{"headers", "keep", "`keep`: the event's own headers first. `none`: only those below"},
+    handlers::Setting{"headers", "keep", "`keep`: the event's own headers first. `none`: only the headers listed "
+                                         "below"},
     handlers::Setting{"connection", "{}",
                       "not for the file: the daemon puts its own brokers, security and sockets here"},
 }};

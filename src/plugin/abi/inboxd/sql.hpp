@@ -144,7 +144,7 @@ struct Field {
       if (value.type != INBOXD_SQL_INT64) wrong_type("integer");
       if (value.integer < static_cast<std::int64_t>(std::numeric_limits<Type>::min()) ||
           (sizeof(Type) < 8 && value.integer > static_cast<std::int64_t>(std::numeric_limits<Type>::max()))) {
-        throw std::runtime_error{"a number in the result is out of range for the requested type; ask for a wider one"};
+        throw std::runtime_error{"a number in the result is out of range for the requested type; ask for a wider type"};
       }
       return static_cast<Type>(value.integer);
     }
