@@ -22,7 +22,7 @@ Document dead_task(const std::string& past) {
                  {"of_retired_handlers", integer("matches that are left alone"), false},
                  {"awaited_by_backfill", integer("matches that are left alone"), false},
                  {"changed_meanwhile", integer("matches that another command changed first"), false},
-                 {"parked", integer("events parked behind them: replayed with them, or released by a discard"), false},
+                 {"parked", integer("events that they parked: replayed with them, or released by a discard"), false},
                  {"dead_letters", list(reference("DeadLetter")), false},
                  {"events", list(reference("EventSummary")), false},
                  did_you_mean(),
@@ -48,10 +48,10 @@ Document status() {
   const Document outbox =
       with_count(with_count(object({{"oldest_seconds", or_null(number("age of the oldest message to send"))}}),
                             "backlog", "messages to send"),
-                 "waiting", "stopped messages and those behind them");
+                 "waiting", "stopped messages and messages that wait for them");
   const Document unsubscribed = object({{"topic", text()}, {"event_type", text()}, {"events", integer()}});
   return with_count(object({{"is_well", flag()},
-                            {"verdict", text("one sentence")},
+                            {"verdict", text("a sentence")},
                             {"problems", list(text())},
                             {"remarks", list(text())},
                             {"findings", list(reference("StatusFinding"))},
@@ -144,13 +144,13 @@ Document dead_edit() {
                             {"payload_size_before", or_null(integer("bytes")), false},
                             {"payload_size", or_null(integer("bytes")), false},
                             {"headers", reference("Headers"), false},
-                            {"parked", integer("events parked behind it: replayed with it"), false},
-                            {"replayed", integer("events, with those parked behind it"), false},
+                            {"parked", integer("events that it has parked: replayed with it"), false},
+                            {"replayed", integer("events, with the events that it had parked"), false},
                             {"interrupted", flag("with 503: `lanes release` brings back the rest"), false}});
 }
 
 Document dead_discard() {
-  return extended(dead_task("discarded"), {{"released", integer("events that were parked behind them"), false}});
+  return extended(dead_task("discarded"), {{"released", integer("events that they had parked"), false}});
 }
 
 Document lanes_list() { return object({{"lanes", list(reference("Lane"))}, did_you_mean()}); }
@@ -160,7 +160,7 @@ Document lanes_release() {
                  {"matched", integer("parked keys")},
                  {"more", flag("more match than one command changes")},
                  {"handlers", map(integer("parked keys"))},
-                 {"waiting", integer("events parked behind them")},
+                 {"waiting", integer("events that they have parked")},
                  {"released", integer("events"), false},
                  {"interrupted", flag("with 503: repeat the request for the rest"), false},
                  did_you_mean()});
@@ -170,7 +170,7 @@ Document outbox_list() {
   return with_count(with_count(object({{"oldest_seconds", or_null(number("age of the oldest message to send"))},
                                        {"stopped", list(schema_of(columns::stopped_message))}}),
                                "backlog", "messages to send"),
-                    "waiting", "stopped messages and those behind them");
+                    "waiting", "stopped messages and messages that wait for them");
 }
 
 Document outbox_change() {
@@ -222,7 +222,7 @@ Document handlers_resume() {
   return object({dry_run(),
                  {"handler", text()},
                  {"paused_reason", or_null(text("until now; null: nothing to do"))},
-                 {"is_trying", flag("a fuse had paused it: it tries one event first"), false}});
+                 {"is_trying", flag("a fuse had paused it: it tries a single event first"), false}});
 }
 
 Document handlers_run() {

@@ -100,7 +100,7 @@ Answer replay(Context& context, const Arguments& arguments, std::int64_t dead_le
   if (!replayed) {
     return refuse_edit(
         arguments, std::move(document),
-        "nothing was changed: the dead letter is gone, another one parks its key, a back-fill has yet to pass "
+        "nothing was changed: the dead letter is gone, another dead letter parks its key, a back-fill has yet to pass "
         "it, or its handler is retired; `dead show` has its state");
   }
   const bool is_whole = bring_back_rest(context, edit_verb, deed, replayed->parking, *replayed);

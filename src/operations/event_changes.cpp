@@ -34,7 +34,7 @@ Answer several(Context& context, const Arguments& arguments, const std::string& 
 }
 
 std::string explain_state(const std::string& state) {
-  if (state == "waiting") return "it waits behind an earlier event of its key (retry that one), or for its window";
+  if (state == "waiting") return "it waits for an earlier event of its key (retry that event), or for its window";
   if (state == "due") return "it is due";
   return "it is " + state;
 }

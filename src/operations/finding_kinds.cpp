@@ -43,13 +43,13 @@ constexpr std::array kinds = std::to_array<FindingKind>({
     {"handler_rerouted", problem, "",
      "handler {handler} gets no events of {topics} since {since}: {daemon} subscribes to them, but the newest "
      "registration{of_newest} to {now}",
-     "give all daemons one configuration and restart them, then {backfill}"},
+     "give all daemons the same configuration and restart them, then {backfill}"},
     {"handler_order_differs", problem, "",
      "{daemon} does not run handler {handler}: its order is {order}, and that of the newest registration{of_newest} "
      "{now}",
      "give all daemons the same mode, order_by, order_scope, missing_key and on_failure, and reload them"},
     {"handler_settings_differ", remark, "", "daemons configure handler {handler} differently ({keys}): {daemons}",
-     "compare inboxd config show of each, and reload those with the old file"},
+     "compare inboxd config show of each, and reload the daemons with the old file"},
     {"subscription_gap", remark, "",
      "handler {handler} did not subscribe to {topics} from {since} to {until}, and got none of their events stored "
      "then",
@@ -95,7 +95,7 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "compare the paths with a payload (inboxd events list, inboxd events show); topics[].unwrap says how a wrapped "
      "payload becomes body"},
     {"keys_blocked", remark, "InboxdRetriesForLong",
-     "handler {handler} has {key}: {events} {verb} behind a failed one{error}",
+     "handler {handler} has {key}: {events} {verb} for a failed event{error}",
      "inboxd lanes list --handler {handler}; after the fix, inboxd events retry --handler {handler}"},
     {"events_held", remark, "",
      "{events} events of handler {handler} are leased by daemons that have gone, until {until}",
@@ -114,8 +114,8 @@ constexpr std::array kinds = std::to_array<FindingKind>({
 
     {"events_without_handler", problem, "InboxdEventsWithoutHandler",
      "no handler subscribes to {events} stored events of topic {topic}, {type}{suggestion}",
-     "for new events, correct handlers[].subscribe; for stored ones, add a handler of this type alone with "
-     "start: beginning; to ignore the type, subscribe a handler with plugin: log"},
+     "for new events, correct handlers[].subscribe; for stored events, add a handler of this type alone with start: "
+     "beginning; to ignore the type, subscribe a handler with plugin: log"},
     {"quarantine", remark, "InboxdQuarantineGrows", "{records} in quarantine{groups}{recent}", "{remedy}"},
     {"topic_quarantined", problem, "InboxdQuarantineGrows",
      "{records} of topic {topic} went to quarantine since {since}: {reason}{detail}", "{remedy}"},

@@ -24,7 +24,7 @@ std::string last_daemon(const Situation& situation, const HandlerState& handler)
   if (ended == situation.ended.end()) return "";
   const auto& [worker, last_seen_at] = ended->second;
   const std::chrono::microseconds ago{std::max<std::int64_t>(situation.now - last_seen_at, 0)};
-  return "; the last one, " + worker.host + " (process " + std::to_string(worker.process_id) + "), ended " +
+  return "; the last daemon, " + worker.host + " (process " + std::to_string(worker.process_id) + "), ended " +
          duration_sentence(ago) + " ago";
 }
 

@@ -82,7 +82,7 @@ Parameters dead_edit_parameters() {
       {{"id", Kind::text, "number, event_id, the producer's id, or TOPIC/PARTITION/OFFSET", "ID", Place::word},
        {"handler", Kind::text, "of this handler, if the event is a dead letter of several", "NAME"},
        {"payload", Kind::bytes, "the new payload: a file's content", "FILE"},
-       hidden({"header", Kind::texts, "a header in place of those of that name", "NAME=VALUE"})},
+       hidden({"header", Kind::texts, "a header in place of the headers of that name", "NAME=VALUE"})},
       confirmation());
 }
 
@@ -159,7 +159,7 @@ std::vector<Operation> operations() {
        event_filter(),
        {{"events list", "the newest of all topics"},
         {"events list --topic orders --since 30m", "of one topic, of the last half hour"},
-        {"events list --handler receipt --state retrying", "those that a handler failed and will retry"},
+        {"events list --handler receipt --state retrying", "events that a handler failed and will retry"},
         {"events list --key customer-4711 --search 1000000", "of one key, among the newest million"},
         {"events list --type \"order.*\" --limit 100 --json", "by type, for a program"}}},
       {"events show",
@@ -239,8 +239,8 @@ std::vector<Operation> operations() {
       {"dead replay",
        "Delivers dead letters to their handlers again, from the first attempt, in the order of their partitions. A "
        "sequential handler gets them key by key, before later events of the key. It begins no call in their partitions "
-       "until the running ones have ended. Events that are parked behind a dead letter come with it, at any --rate. "
-       "Events that fail again meanwhile are not replayed twice.",
+       "until the running calls have ended. Events that a dead letter has parked come with it, at any --rate. Events "
+       "that fail again meanwhile are not replayed twice.",
        change,
        Needs::database,
        functions::dead_replay,
@@ -261,8 +261,8 @@ std::vector<Operation> operations() {
        {{"dead edit 12 --payload mended.json", "the file's content in place of the payload, after confirmation"},
         {"dead edit orders/3/81723 --handler receipt --header tenant=a", "of one of several handlers, one header"}}},
       {"dead discard",
-       "Removes dead letters for good; outcomes and audit keep a record of them. Events that are parked behind one are "
-       "delivered; parked ones are removed only by their IDs.",
+       "Removes dead letters for good; outcomes and audit keep a record of them. Events that a dead letter has parked "
+       "are delivered; parked events are removed only by their IDs.",
        change,
        Needs::database,
        functions::dead_discard,
@@ -272,17 +272,17 @@ std::vector<Operation> operations() {
         {"dead discard 12 --yes", "one of them, without confirmation"}}},
 
       {"lanes list",
-       "Keys of sequential handlers that are blocked by a failed event, or parked behind a dead letter.",
+       "Keys of sequential handlers that are blocked by a failed event, or parked by a dead letter.",
        read_with_token,
        Needs::database,
        functions::lanes_list,
        answers::lanes_list,
        joined(lane_filter(), {limit_parameter(50)}),
-       {{"lanes list --handler receipt", "of one handler, those with most events first"},
+       {{"lanes list --handler receipt", "of one handler, keys with most events first"},
         {"lanes list --key ORDER-4711 --json", "one key, for a program"}}},
       {"lanes release",
        "Delivers the events of parked keys in their order. The dead letter that parks a key stays dead; to deliver it "
-       "first, use `dead replay`. No call begins in their partitions until the running ones have ended.",
+       "first, use `dead replay`. No call begins in their partitions until the running calls have ended.",
        change,
        Needs::database,
        functions::lanes_release,
@@ -312,7 +312,7 @@ std::vector<Operation> operations() {
        {{"quarantine show 12", "by the number in the list"},
         {"quarantine show orders/3/81723", "by topic, partition and offset"}}},
       {"quarantine retry",
-       "Decodes records by today's configuration; stores and delivers those that are events now.",
+       "Decodes records by today's configuration; stores and delivers the records that are events now.",
        change,
        Needs::database,
        functions::quarantine_retry,
@@ -338,7 +338,7 @@ std::vector<Operation> operations() {
        functions::handlers_list,
        answers::handlers_list,
        {},
-       {{"handlers list", "all, including those that no configuration names any more"}}},
+       {{"handlers list", "all, including handlers that no configuration names any more"}}},
       {"handlers pause",
        "Pauses a handler in all instances, across restarts; its events wait. Ingest goes on.",
        change,
@@ -348,8 +348,8 @@ std::vector<Operation> operations() {
        joined(handler_name(), {{"reason", Kind::text, "shown by status and in the audit (required)", "TEXT"}}),
        {{"handlers pause receipt --reason maintenance", "after confirmation; obeyed within two seconds"}}},
       {"handlers resume",
-       "Resumes a paused handler. One that its fuse has paused tries one event first: if that succeeds it runs again, "
-       "otherwise it stays paused. Resumed once more meanwhile, it runs without a trial.",
+       "Resumes a paused handler. A handler that its fuse has paused tries a single event first: if that succeeds it "
+       "runs again, otherwise it stays paused. Resumed once more meanwhile, it runs without a trial.",
        change,
        Needs::database,
        functions::handlers_resume,
@@ -366,7 +366,7 @@ std::vector<Operation> operations() {
        {{"handlers run daily-report --dry-run", "shows how many events wait"},
         {"handlers run daily-report", "after confirmation; the handler is called within a second"}}},
       {"handlers backfill",
-       "Delivers stored events of the handler's subscription to it, in bites, below live events: those that it never "
+       "Delivers stored events of the handler's subscription to it, in bites, below live events: events that it never "
        "got, each once. The daemons do the work, also after Ctrl-C; `status` shows the offsets to go.",
        change,
        Needs::database,
@@ -386,7 +386,7 @@ std::vector<Operation> operations() {
        {{"handlers retire receipt --dry-run", "shows how many events would be dropped"},
         {"handlers retire receipt", "after confirmation; holds although a configuration still names the handler"}}},
       {"handlers restore",
-       "Delivers new events to a retired handler again, none of those stored meanwhile.",
+       "Delivers new events to a retired handler again, none of the events stored meanwhile.",
        change,
        Needs::database,
        functions::handlers_restore,
@@ -407,7 +407,7 @@ std::vector<Operation> operations() {
        nullptr,
        {"shards list"}},
       {"partitions accept-gap",
-       "Resumes a halted partition behind records that Kafka has lost.",
+       "Resumes a halted partition after records that Kafka has lost.",
        change,
        Needs::database,
        functions::partitions_accept_gap,
@@ -430,7 +430,7 @@ std::vector<Operation> operations() {
        {"partitions accept-incarnation", "shards accept-recreated", "shards accept-incarnation"}},
 
       {"partitions seek",
-       "Reads a partition from another offset. Known events are absorbed by the ledger; those that it has forgotten "
+       "Reads a partition from another offset. Known events are absorbed by the ledger; events that it has forgotten "
        "are stored and delivered as new; quarantined records come again. Below the log's start the partition halts, "
        "until `partitions accept-gap`. A time means the first event received since then.",
        change,

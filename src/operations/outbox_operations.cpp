@@ -106,7 +106,7 @@ std::vector<Operation> outbox_operations() {
   using Kind = Parameter::Kind;
   return {
       {"outbox list",
-       "Messages to send, and those that the brokers refuse, with the number that waits behind each.",
+       "Messages to send, and messages that the brokers refuse, with the number of messages that wait for each.",
        Permission::read_with_token,
        Needs::database,
        functions::outbox_list,
@@ -114,7 +114,7 @@ std::vector<Operation> outbox_operations() {
        {{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"}, limit_parameter(50)},
        {{"outbox list", "oldest first"}, {"outbox list --topic payments --json", "of one topic, for a program"}}},
       {"outbox retry",
-       "Has the relay send stopped messages again within a second, and then those behind them, in order.",
+       "Has the relay send stopped messages again within a second, and then the messages that wait for them, in order.",
        Permission::change,
        Needs::database,
        functions::outbox_retry,
@@ -123,7 +123,7 @@ std::vector<Operation> outbox_operations() {
        {{"outbox retry --topic payments --dry-run", "shows how many"},
         {"outbox retry 4711 --yes", "one of them, without confirmation"}}},
       {"outbox skip",
-       "Deletes stopped messages for good; those behind them are sent. The audit has their ids.",
+       "Deletes stopped messages for good; messages that wait for them are sent. The audit has their ids.",
        Permission::change,
        Needs::database,
        functions::outbox_skip,

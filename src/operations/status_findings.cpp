@@ -94,7 +94,7 @@ void outbox(const Situation& situation, List& out) {
     out.push_back(make_finding("messages_stopped", {{"messages", count_text(outbox.waiting, "message")},
                                                     {"waiting", outbox.waiting.number == 1
                                                                     ? ""
-                                                                    : ", or wait behind such a message"}}));
+                                                                    : ", or wait for such a message"}}));
   }
   if (outbox.oldest_age && *outbox.oldest_age > long_waiting) {
     out.push_back(make_finding("outbox_behind", {{"age", duration_sentence(*outbox.oldest_age)},

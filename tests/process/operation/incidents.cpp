@@ -75,7 +75,7 @@ TEST_CASE("a key is stuck: status names it, its error, and the events that wait 
   });
   const auto status = wait_for(fixture.config, "keys_blocked");
   CHECK(status.code == 0);
-  CHECK_THAT(message_of(status), ContainsSubstring("key cust-7: 9 events wait behind a failed one"));
+  CHECK_THAT(message_of(status), ContainsSubstring("key cust-7: 9 events wait for a failed event"));
   CHECK_THAT(remedy_of(status), ContainsSubstring("inboxd lanes list --handler recorder"));
 }
 

@@ -162,11 +162,11 @@ TEST_CASE("a blocked key is named with its error and the events that wait for it
   Scene scene;
   scene.situation.blocked = {{7, 1, 12, "cust-7", "http.500: boom", now - 60'000'000}};
   const auto finding = scene.finding();
-  CHECK(finding.message == "handler notify has key cust-7: 12 events wait behind a failed one (http.500: boom)");
+  CHECK(finding.message == "handler notify has key cust-7: 12 events wait for a failed event (http.500: boom)");
   CHECK(finding.severity == StatusFinding::Severity::remark);
   scene.situation.blocked[0].key = std::nullopt;
   scene.situation.blocked[0].last_error = "";
-  CHECK(scene.finding().message == "handler notify has a key: 12 events wait behind a failed one");
+  CHECK(scene.finding().message == "handler notify has a key: 12 events wait for a failed event");
   scene.situation.blocked[0].key = "cust-7";
   scene.situation.blocked[0].keys = 3;
   CHECK(scene.finding().message.find("has 3 keys; behind key cust-7: 12 events wait") != std::string::npos);
@@ -231,6 +231,6 @@ TEST_CASE("a handler whose daemon has ended is reported with that daemon, not as
   const auto finding = scene.finding();
   CHECK(finding.kind == "handler_daemon_ended");
   CHECK(finding.message ==
-        "no daemon runs handler customer-state or reads its topics; the last one, vm (process 5078), ended 18 minutes "
-        "ago");
+        "no daemon runs handler customer-state or reads its topics; the last daemon, vm (process 5078), ended 18 "
+        "minutes ago");
 }
