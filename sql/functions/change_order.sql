@@ -15,6 +15,8 @@ language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' 
 declare
   v_ends_lanes boolean := p_new_keys or p_mode <> 'sequential';
   v_is_first boolean := true;
+  v_row inbox.delivery;
+  v_from bigint;
   v_changed bigint;
   v_total bigint := 0;
 begin
@@ -43,6 +45,29 @@ begin
     exit when not v_is_first and v_changed = 0;
     v_is_first := false;
   end loop;
+  -- A failed event of a batch or of a lane that has ended lies within the row that it came from, and both have the same
+  -- place in the order. Rows are read as a whole, so events of a key would run out of order: such rows are cut into
+  -- ranges.
+  if p_mode = 'sequential' then
+    for v_row in
+      select d.* from inbox.delivery d
+      where d.handler_id = p_handler and d.sequence is not null and d.lane is null
+        and exists (
+          select from inbox.delivery o
+          where o.handler_id = p_handler and o.sequence = d.sequence and o.lane is null
+            and coalesce(o.ordinal, o.delivery_id) = coalesce(d.ordinal, d.delivery_id) and o.shard_id = d.shard_id
+            and o.delivery_id <> d.delivery_id
+            and lower(o.pending) < upper(d.pending) and lower(d.pending) < upper(o.pending))
+      order by d.delivery_id
+    loop
+      for v_from in
+        select lower(r) from unnest(v_row.pending) r where lower(r) > lower(v_row.pending) order by lower(r) desc
+      loop
+        v_row := inbox.cut_delivery(
+          v_row, inbox.count_of(v_row.pending * int8multirange(int8range(lower(v_row.pending), v_from))));
+      end loop;
+    end loop;
+  end if;
   -- A lane that was cut by its shards has a first row in each.
   perform inbox.advance_lanes(array_agg(l.handler_id), array_agg(l.sequence), array_agg(l.lane))
   from (select distinct d.handler_id, d.sequence, d.lane from inbox.delivery d

@@ -129,6 +129,18 @@ TEST_CASE("with another order key, lanes end and their events run in their turn"
   CHECK(offsets_of(in_order.claim(2)) == Texts{"{[0,1)}", "{[1,3)}"});
 }
 
+TEST_CASE("an event that failed is put between its neighbours when lanes end") {
+  InOrder in_order{config::OrderScope::handler};
+  in_order.store(6);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.retry(1, hour).wait({3}).out));
+  inbox::register_handlers(in_order.connection(),
+                           {settings_of(config::Mode::sequential, config::OrderScope::handler, "subject")});
+  CHECK(rows_by_sequence(in_order) ==
+        "handler {[0,1)}; handler {[1,2)}; handler {[2,3)}; handler {[3,4)}; handler {[4,6)}");
+}
+
 TEST_CASE("rows that contradict the order of their handler are found and put right, once") {
   InOrder in_order;
   in_order.store(3);
