@@ -18,17 +18,17 @@ std::int64_t share_of(const Row& row) {
   return std::max<std::int64_t>(1, (events + (1 << halvings) - 1) >> halvings);
 }
 
+}  // namespace
+
 event::Microseconds microseconds(Instant time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
-
-}  // namespace
 
 int key_of(const Place& place) { return static_cast<int>((place.second * 5 + place.second / 3 + place.first) % 4); }
 
 std::optional<std::int32_t> SimulatedDatabase::sequence_of(std::int32_t shard) const {
   if (order == "single") return std::nullopt;
-  return order.find("handler") != std::string::npos ? inbox::whole_handler : shard;
+  return order == "batch" || order.find("handler") != std::string::npos ? inbox::whole_handler : shard;
 }
 
 // ---- ingest
@@ -48,6 +48,7 @@ std::optional<std::vector<inbox::LeasedRun>> SimulatedDatabase::ingest(int owner
     Row row{batch.shard, batch.sequence, next_id};
     for (auto offset = first; offset < end; ++offset) row.pending.insert(offset);
     row.due = batch.sequence ? never : now;
+    row.received = now;
     rows[next_id] = row;
     const auto events = static_cast<std::int64_t>(row.pending.size());
     if (first < middle) {
@@ -161,6 +162,7 @@ std::optional<Answer> SimulatedDatabase::ask(int owner, const Request& request, 
   }
   if (const auto* const it = std::get_if<Claim>(&request)) return claim(owner, it->request, now);
   if (const auto* const it = std::get_if<ClaimInOrder>(&request)) {
+    if (statement > 0 && it->request.window) return claim_window(owner, it->request);
     if (statement > 0) return claim_in_order(owner, it->request, now);
     read_positions = positions;
     return std::nullopt;
@@ -173,6 +175,7 @@ std::optional<Answer> SimulatedDatabase::ask(int owner, const Request& request, 
     return ReadHolds::Result{{simulated_handler, read_hold(owner, *it, now)}};
   }
   if (const auto* const it = std::get_if<TakeTokens>(&request)) return take_tokens(*it, now);
+  if (const auto* const it = std::get_if<TurnWindow>(&request)) return turn_window(owner, it->plan, now);
   if (const auto* const it = std::get_if<ShareCalls>(&request)) return share_calls(owner, it->calls, now);
   return std::visit([](const auto& it) { return Answer{typename std::decay_t<decltype(it)>::Result{}}; }, request);
 }

@@ -19,6 +19,7 @@ using Instant = std::chrono::steady_clock::time_point;
 using Place = std::pair<std::int32_t, std::int64_t>;
 constexpr std::int32_t simulated_handler = 7;
 
+event::Microseconds microseconds(Instant time);
 /// The key of an event; 0: it has none.
 int key_of(const Place& place);
 
@@ -35,6 +36,7 @@ struct SimulatedDatabase {
     std::int64_t fence = 0;
     Instant due{};  ///< without a sequence: the end of its lease
     bool was_deferred = false;
+    Instant received{};
   };
   struct Owned {
     int owner = 0;
@@ -54,6 +56,14 @@ struct SimulatedDatabase {
     bool is_trying = false;
     int trial_owner = 0;
     Instant trial_until{};
+  };
+  /// The last one that closed.
+  struct Window {
+    bool is_running = false;
+    Instant closed_at = Instant::min();
+    Instant decided_until{};
+    std::int64_t last_ordinal = 0;
+    std::int64_t events = 0;
   };
   struct CallShare {
     int calls = 0;
@@ -89,6 +99,7 @@ struct SimulatedDatabase {
   void replay(const Place& place, Instant now);
   void change_order(const std::string& to, Instant now);
   void resume();
+  void cut_interleaved();
   std::optional<std::int32_t> sequence_of(std::int32_t shard) const;
   bool owns(int owner, const inbox::LeasedRun& run) const;
 
@@ -108,16 +119,21 @@ struct SimulatedDatabase {
   std::vector<inbox::Lane> checked;                     ///< the same
   std::map<Place, DeadLetter> dead;
   Pause pause;
+  Window window;
   Instant spent_until{};  ///< tokens of `rate`
   std::map<int, CallShare> shares;
   std::map<Place, int> outcomes;             ///< their number
   std::map<Place, std::set<Place>> behind;   ///< by replayed event: those that were leased then
+  std::set<Place> out_of_order;              ///< replayed by a mode that keeps no order
   std::string violation;
 
   // Statements.
   void write_hold(int owner, const inbox::HoldNews& news);
   inbox::HandlerHold::State read_hold(int owner, const dispatcher::ReadHolds& it, Instant now);
   inbox::Tokens take_tokens(const dispatcher::TakeTokens& it, Instant now);
+  bool is_in_window(const Row& row) const;
+  inbox::WindowTurn turn_window(int owner, const inbox::WindowPlan& plan, Instant now);
+  inbox::ClaimedInOrder claim_window(int owner, const inbox::ClaimInOrderRequest& it);
   int share_calls(int owner, const inbox::CallsRequest& it, Instant now);
   std::int64_t renew(int owner, const dispatcher::RenewLeases& it, Instant now);
   void release(Row& row, Instant now);

@@ -33,11 +33,13 @@ void SimulatedDatabase::advance(std::int32_t sequence, std::int64_t lane, Instan
 }
 
 std::optional<Place> SimulatedDatabase::earlier_of_key(const Place& place) const {
+  if (order == "batch") return std::nullopt;
   for (const auto& [id, row] : rows) {
     if (!row.sequence || row.shard != place.first) continue;
     for (const auto offset : row.pending) {
       if (offset >= place.second) break;
       const Place earlier{row.shard, offset};
+      if (out_of_order.contains(earlier)) continue;
       const auto exempt = behind.find(earlier);
       const bool may_run = exempt != behind.end() && exempt->second.contains(place);
       if (key_of(earlier) != 0 && key_of(earlier) == key_of(place) && !may_run) return earlier;
@@ -79,7 +81,9 @@ std::vector<inbox::LeaseKey> SimulatedDatabase::settle(int owner, const inbox::S
   if (row.lane) lanes.insert(*row.lane);
   const auto add = [&](std::set<std::int64_t> pending, std::optional<std::int64_t> lane, std::int32_t attempts,
                        Instant due) {
-    Row added{row.shard, lane ? row.sequence : std::nullopt, row.ordinal, lane, std::move(pending), attempts};
+    const bool keeps_sequence = lane || order == "batch";
+    Row added{row.shard, keeps_sequence ? row.sequence : std::nullopt, row.ordinal, lane, std::move(pending), attempts};
+    added.received = row.received;
     added.due = due;
     added.was_deferred = attempts == row.attempts && due != never;
     rows[next_id++] = added;
@@ -141,6 +145,11 @@ void SimulatedDatabase::replay(const Place& place, Instant now) {
   for (const Place& each : back) {
     Row row = dead.at(each).row;
     if (!in_lane) row.lane = row.sequence = std::nullopt;
+    if (order == "batch") row.sequence = inbox::whole_handler;
+    if (!in_lane) {
+      row.ordinal = next_id;
+      out_of_order.insert(each);
+    }
     row.due = in_lane ? never : now;
     rows[next_id++] = row;
     if (!dead.at(each).is_parked) --outcomes[each];
@@ -150,19 +159,47 @@ void SimulatedDatabase::replay(const Place& place, Instant now) {
   if (in_lane) advance(*letter.row.sequence, *letter.row.lane, now);
 }
 
+/// Rows of one place in the order whose offsets interleave are cut into ranges.
+void SimulatedDatabase::cut_interleaved() {
+  std::vector<std::int64_t> found;
+  for (const auto& [id, row] : rows) {
+    const bool meets = std::any_of(rows.begin(), rows.end(), [&, id = id, &row = row](const auto& each) {
+      const Row& other = each.second;
+      return each.first != id && row.sequence && other.sequence == row.sequence && !row.lane && !other.lane &&
+             other.ordinal == row.ordinal && other.shard == row.shard &&
+             *other.pending.begin() <= *row.pending.rbegin() && *row.pending.begin() <= *other.pending.rbegin();
+    });
+    if (meets) found.push_back(id);
+  }
+  for (const auto id : found) {
+    Row& row = rows[id];
+    while (*row.pending.rbegin() - *row.pending.begin() >= static_cast<std::int64_t>(row.pending.size())) {
+      Row rest = row;
+      auto first = std::prev(row.pending.end());
+      while (row.pending.contains(*first - 1)) --first;
+      rest.pending = {first, row.pending.end()};
+      row.pending.erase(first, row.pending.end());
+      rows[next_id++] = rest;
+    }
+  }
+}
+
 void SimulatedDatabase::change_order(const std::string& to, Instant now) {
   order = to;
   ++version;
   sequences.clear();
+  window = {};
   for (auto& [id, row] : rows) {
-    if (!row.sequence) continue;
+    if (!row.sequence && to != "batch") continue;
     const bool was_leased = row.owner != 0;
     row.sequence = sequence_of(row.shard);
     row.lane.reset();
     row.owner = 0;
     row.fence = 0;
-    row.due = row.sequence ? never : was_leased || row.due == never ? now : row.due;
+    const bool keeps_due = !was_leased && row.due != never && order.find("sequential") == std::string::npos;
+    if (!keeps_due) row.due = row.sequence ? never : now;
   }
+  if (to != "single" && to != "batch") cut_interleaved();
   for (auto& [place, letter] : dead) {
     if (!letter.row.lane) continue;
     letter.row.sequence = sequence_of(place.first);

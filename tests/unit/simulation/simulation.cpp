@@ -202,7 +202,12 @@ void Simulation::note_call(const SimulatedInstance& instance, const std::vector<
       if (!calls_.emplace(lease.key.delivery_id, lease.key.fence, place.second).second) {
         violation_ = "a second call of " + std::to_string(place.second) + " under one fence";
       }
-      const bool is_checked = lease.sequence && key_of(place) != 0 && database_.owns(instance.owner, lease);
+      const auto row = database_.rows.find(lease.key.delivery_id);
+      if (database_.order == "batch" && database_.owns(instance.owner, lease) && !database_.is_in_window(row->second)) {
+        violation_ = "a call of " + std::to_string(place.second) + " outside its window";
+      }
+      const bool is_checked = database_.order != "batch" && lease.sequence && key_of(place) != 0 &&
+                              database_.owns(instance.owner, lease);
       const auto earlier = is_checked ? database_.earlier_of_key(place) : std::nullopt;
       if (earlier && !in_call.contains(*earlier)) {
         violation_ = "a call of " + std::to_string(place.first) + ":" + std::to_string(place.second) +
@@ -355,7 +360,10 @@ void Simulation::act(const Step& step) {
       database_ = *backup_;
       database_.next_fence = fence;  // fences are random: none comes twice
       ++restores_;
-      settings_.handler.mode = database_.order == "single" ? config::Mode::single : config::Mode::sequential;
+      using config::Mode;
+      settings_.handler.mode = database_.order == "single"  ? Mode::single
+                               : database_.order == "batch" ? Mode::batch
+                                                            : Mode::sequential;
       for (std::size_t i = 0; i < instances_.size(); ++i) {
         crash(i);
         start(i);
@@ -373,7 +381,8 @@ void Simulation::act(const Step& step) {
     database_.replay(letter->first, now_);
   }
   if (step.kind == Kind::reload) {
-    const auto to = std::array{config::Mode::sequential, config::Mode::single}[value % 2];
+    using config::Mode;
+    const auto to = std::array{Mode::sequential, Mode::single, Mode::batch}[value / 4 % 3];
     if (value % 4 < 2 && settings_.handler.mode != to) {
       settings_.handler.mode = to;
       database_.change_order(config::order_text(settings_.handler), now_);

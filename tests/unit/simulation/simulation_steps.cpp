@@ -17,7 +17,9 @@ SimulationSettings settings_of(std::uint64_t seed) {
   out.shards = 1 + static_cast<int>(random() % 3);
   config::Handler& handler = out.handler;
   handler.name = "simulated";
-  handler.mode = random() % 5 == 0 ? config::Mode::single : config::Mode::sequential;
+  using config::Mode;
+  handler.mode = std::array{Mode::single, Mode::batch, Mode::sequential, Mode::sequential}[random() % 4];
+  handler.batch.every = milliseconds{400};
   handler.order_scope = random() % 4 == 0 ? config::OrderScope::handler : config::OrderScope::partition;
   using config::OnFailure;
   handler.on_failure = std::array{OnFailure::block, OnFailure::block, OnFailure::park, OnFailure::skip}[random() % 4];
@@ -27,7 +29,7 @@ SimulationSettings settings_of(std::uint64_t seed) {
   handler.retry.base = handler.retry.cap = milliseconds{60};
   handler.retry.max_attempts = 3;
   handler.fuse_failures = random() % 3 == 0 ? 2 : 0;
-  if (random() % 4 == 0) handler.rate = "30/s";
+  if (random() % 4 == 0) handler.rate = "5/s";
   if (random() % 3 == 0) handler.max_in_flight = 1 + static_cast<int>(random() % 3);
   return out;
 }
