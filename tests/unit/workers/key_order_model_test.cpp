@@ -534,7 +534,11 @@ class Model {
 };
 
 /// Few and short, because the sanitizers slow them down. Every run has another seed.
+#ifdef __SANITIZE_THREAD__
+constexpr std::uint64_t models = 2;  // a model runs on one thread, fifty times slower
+#else
 constexpr std::uint64_t models = 20;
+#endif
 constexpr int steps = 700;
 
 void run_models(Options options) {
