@@ -26,7 +26,6 @@ namespace {
 using base::ExitCode;
 using operations::Finding;
 using operations::FoundList;
-using Kind = Finding::Kind;
 
 /// For one question to the brokers.
 constexpr std::chrono::milliseconds patience{10'000};
@@ -34,18 +33,19 @@ constexpr std::chrono::milliseconds service_patience{2'000};
 
 constexpr std::array<std::string_view, 5> shipped{"sql", "http", "kafka", "exec", "log"};
 
-bool is_good_enough(const Finding& finding) { return finding.kind < Kind::problem; }
+bool is_good_enough(const Finding& finding) { return finding.kind < Finding::Kind::problem; }
 
-Tone tone_of(Kind kind) {
-  if (kind == Kind::good) return Tone::good;
-  return kind == Kind::warning ? Tone::warning : Tone::bad;
+Tone tone_of(Finding::Kind kind) {
+  if (kind == Finding::Kind::good) return Tone::good;
+  return kind == Finding::Kind::warning ? Tone::warning : Tone::bad;
 }
 
-Kind kind_of(const std::string& name) {
+Finding::Kind kind_of(const std::string& name) {
+  using Kind = Finding::Kind;
   for (const Kind kind : {Kind::good, Kind::warning, Kind::problem, Kind::refused}) {
     if (name == operations::name_of(kind)) return kind;
   }
-  return Kind::unreachable;
+  return Finding::Kind::unreachable;
 }
 
 /// Prints findings as they come: the check of unreachable brokers takes seconds.
@@ -79,10 +79,10 @@ class Report final {
 
 FoundList findings_of(const config::Loaded& loaded) {
   FoundList out;
-  for (const auto& problem : loaded.problems) out.push_back({Kind::problem, "configuration", problem.text()});
-  for (const auto& warning : loaded.warnings) out.push_back({Kind::warning, "configuration", warning.text()});
+  for (const auto& problem : loaded.problems) out.push_back({Finding::Kind::problem, "configuration", problem.text()});
+  for (const auto& warning : loaded.warnings) out.push_back({Finding::Kind::warning, "configuration", warning.text()});
   if (loaded.ok()) {
-    out.push_back({Kind::good, "configuration",
+    out.push_back({Finding::Kind::good, "configuration",
                    loaded.file + ": topics " + std::to_string(loaded.settings.topics.size()) + ", handlers " +
                        std::to_string(loaded.settings.handlers.size())});
   }
@@ -99,7 +99,8 @@ bool is_before_first_migration(const FoundList& database, inbox::Connection& con
     before = inbox::all_migrations_at_once(schema);
   });
   if (failure) {
-    out.push_back({Kind::warning, "database", "`inboxd migrate` would fail as this user: " + failure->message});
+    out.push_back(
+        {Finding::Kind::warning, "database", "`inboxd migrate` would fail as this user: " + failure->message});
   }
   return !before.empty();
 }
@@ -122,36 +123,37 @@ FoundList check_plugins(const config::Loaded& file, inbox::Connection* connectio
     const std::string subject = "handler " + handler.name;
     const auto description = plugins.inspect(handler.plugin);
     if (!description) {
-      out.push_back({Kind::problem, subject, description.problem().message});
+      out.push_back({Finding::Kind::problem, subject, description.problem().message});
       continue;
     }
     const auto instance =
         plugins.load(config::with_connection(handler, settings.kafka), log, describer ? &recording : nullptr);
     if (!instance) {
       const std::string place = daemon::place_of_refusal(file, i, recording);
-      out.push_back({Kind::problem, subject, place + ": " + config::without_secrets(instance.problem().message, file)});
+      const std::string message = config::without_secrets(instance.problem().message, file);
+      out.push_back({Finding::Kind::problem, subject, place + ": " + message});
     } else {
       const bool writes = instance.value()->needs().sql;
       if (writes) writers.push_back({handler.name, handler.concurrency});
       out.push_back(
-          {Kind::good, subject,
+          {Finding::Kind::good, subject,
            description.value().name + " " + description.value().version + " from " + description.value().path +
                (writes && !with_database ? "; its SQL was not checked, because the database has problems" : "")});
     }
   }
   if (const auto problem = daemon::descriptors_problem(settings)) {
-    out.push_back({Kind::problem, "configuration", problem->message});
+    out.push_back({Finding::Kind::problem, "configuration", problem->message});
   }
   if (const auto problem = daemon::connections_problem(writers, settings)) {
-    out.push_back({Kind::problem, "configuration", problem->message});
+    out.push_back({Finding::Kind::problem, "configuration", problem->message});
   } else if (with_database) {
     const auto failure = inbox::database_failure_of([&] {
       const int needed = daemon::connections_needed(writers, settings);
       for (std::string& low : inbox::low_connection_limits(*connection, needed)) {
-        out.push_back({Kind::problem, "database", std::move(low)});
+        out.push_back({Finding::Kind::problem, "database", std::move(low)});
       }
     });
-    if (failure) out.push_back({Kind::problem, "database", failure->message});
+    if (failure) out.push_back({Finding::Kind::problem, "database", failure->message});
   }
   return out;
 }
@@ -160,7 +162,7 @@ FoundList check_plugins(const config::Loaded& file, inbox::Connection* connectio
 config::Settings without_refused(config::Settings settings, const FoundList& plugins) {
   std::erase_if(settings.handlers, [&](const config::Handler& handler) {
     return std::any_of(plugins.begin(), plugins.end(), [&](const Finding& finding) {
-      return finding.kind >= Kind::problem && finding.subject == "handler " + handler.name;
+      return finding.kind >= Finding::Kind::problem && finding.subject == "handler " + handler.name;
     });
   });
   return settings;
@@ -186,12 +188,12 @@ FoundList check_plugins_offline(const config::Loaded& file) {
     const auto place = daemon::place_of_refusal(file, i, nowhere);
     if (const auto description = plugins.inspect(handler.plugin); !description) {
       const bool is_shipped = std::find(shipped.begin(), shipped.end(), handler.plugin) != shipped.end();
-      if (!is_shipped) out.push_back({Kind::problem, subject, place + ": " + description.problem().message});
+      if (!is_shipped) out.push_back({Finding::Kind::problem, subject, place + ": " + description.problem().message});
       continue;  // a shipped plugin is not installed beside this program
     }
     const auto instance = plugins.load(config::with_connection(handler, file.settings.kafka), log);
     if (instance || may_have_secrets(handler)) continue;
-    out.push_back({Kind::problem, subject, place + ": " + instance.problem().message});
+    out.push_back({Finding::Kind::problem, subject, place + ": " + instance.problem().message});
   }
   return out;
 }
