@@ -136,7 +136,7 @@ void decode(Batch& batch, bool quarantine_is_full) {
     const std::int32_t shard_id = part.shard->position.shard_id;
     for (std::size_t i = 0; i < part.messages.size(); ++i) {
       const rd_kafka_message_t& message = *part.messages[i];
-      event::Record record = record_of(message, std::move(headers), batch.arena);
+      event::Record record = record_of(message, std::exchange(headers, {}), batch.arena);
       std::size_t rule = envelope::most_rules;
       auto decoded = envelope::decode(record, part.shard->rules, batch.arena, &rule);
       if (auto* rejected = std::get_if<envelope::Rejected>(&decoded); rejected != nullptr && quarantine_is_full) {
@@ -151,7 +151,7 @@ void decode(Batch& batch, bool quarantine_is_full) {
       } else if (auto* rejected = std::get_if<envelope::Rejected>(&decoded)) {
         const bool with_payload = rejected->reason != envelope::Rejection::too_large;
         batch.rejected.push_back(quarantined(record, shard_id, std::string{envelope::name_of(rejected->reason)},
-                                             std::move(rejected->detail), with_payload, batch.arena));
+                                             rejected->detail, with_payload, batch.arena));
       }
       headers = std::move(record.headers);
     }
@@ -162,7 +162,7 @@ void decode(Batch& batch, bool quarantine_is_full) {
 }
 
 inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t shard_id, std::string reason,
-                                     std::string detail, bool with_payload, base::Arena& arena) {
+                                     const std::string& detail, bool with_payload, base::Arena& arena) {
   inbox::QuarantinedRecord out;
   out.shard_id = shard_id;
   out.offset = record.offset;

@@ -78,7 +78,7 @@ void decode(Batch& batch, bool quarantine_is_full);
 
 /// A record for quarantine, with as many raw bytes as the limits allow.
 inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t shard_id, std::string reason,
-                                     std::string detail, bool with_payload, base::Arena& arena);
+                                     const std::string& detail, bool with_payload, base::Arena& arena);
 
 /// An event that the database refused, raw, for quarantine.
 inbox::QuarantinedRecord quarantined(const event::Event& event, const std::string& detail);

@@ -184,6 +184,7 @@ void BatchWriter::route_and_reserve(Plan& plan, const Batch& batch, bool may_lea
     return part == nullptr ? std::string_view{} : part->shard->place->topic;
   };
   std::vector<std::int32_t> shards;
+  shards.reserve(batch.parts.size());
   for (const Part& part : batch.parts) shards.push_back(part.shard->position.shard_id);
   plan.handlers = route(batch.events, shards, routing_.get(), topic_of, settings_.ingest.run_events, plan.has_handler);
   plan.reservations.reserve(plan.handlers.size());

@@ -146,6 +146,7 @@ bool Consumer::can_make_client() const {
 std::vector<Ingester*> Consumer::ingesters() const {
   const base::Lock lock{mutex_};
   std::vector<Ingester*> out;
+  out.reserve(ingesters_.size());
   for (const auto& ingester : ingesters_) out.push_back(ingester.get());
   return out;
 }

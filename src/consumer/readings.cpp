@@ -67,6 +67,7 @@ void Readings::look_for_unread() {
   if (unread_.empty()) return;
   name_members();
   std::vector<kafka::TopicPartition> partitions;
+  partitions.reserve(unread_.size());
   for (const auto& partition : unread_) partitions.push_back({partition.topic, partition.partition});
   request_.send(query_client_, partitions, reading_timeout);
 }

@@ -53,7 +53,7 @@ std::string RecreatedTopics::id_of(const std::string& topic) const {
 std::vector<std::string> RecreatedTopics::since(std::size_t& seen) const {
   if (count_ == seen) return {};
   const base::Lock lock{mutex_};
-  const std::vector<std::string> out{names_.begin() + static_cast<std::ptrdiff_t>(seen), names_.end()};
+  std::vector<std::string> out{names_.begin() + static_cast<std::ptrdiff_t>(seen), names_.end()};
   seen = names_.size();
   return out;
 }

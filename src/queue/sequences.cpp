@@ -84,6 +84,7 @@ void Sequences::took(const std::vector<std::int32_t>& sequences, std::int64_t fe
 
 std::vector<inbox::SequenceKey> Sequences::owned() const {
   std::vector<inbox::SequenceKey> out;
+  out.reserve(owned_.size());
   for (const auto& [number, sequence] : owned_) out.push_back({number, sequence.fence});
   return out;
 }

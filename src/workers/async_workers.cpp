@@ -32,19 +32,21 @@ void AsyncWorkers::finished(std::shared_ptr<AsyncWorkers> self, Finished one) {
   AsyncWorkers& workers = *self;
   const auto in_flight = workers.share_->in_flight;
   {
-    const base::Lock lock{workers.mutex_};
-    if (!workers.has_ended_) {
-      const bool takes = workers.takes_;
-      if (takes) workers.interrupted_ = true;
-      one.workers = std::move(self);
-      workers.finished_.push_back(std::move(one));
-      workers.changed_.notify_one();
-      if (!takes) return;
+    base::Lock lock{workers.mutex_};
+    if (workers.has_ended_) {
+      lock.unlock();
+      // The call was given up, and the pool is gone.
+      std::thread{[pool = std::move(self), late = std::move(one)]() mutable { pool->go_on(late); }}.detach();
+      return;
     }
+    const bool takes = workers.takes_;
+    if (takes) workers.interrupted_ = true;
+    one.workers = std::move(self);
+    workers.finished_.push_back(std::move(one));
+    workers.changed_.notify_one();
+    if (!takes) return;
   }
-  if (!self) return in_flight->wake();
-  // The call was given up, and the pool is gone.
-  std::thread{[workers = std::move(self), late = std::move(one)]() mutable { workers->go_on(late); }}.detach();
+  in_flight->wake();
 }
 
 /// Calls that have ended since; waits for some unless a worker is idle.

@@ -54,6 +54,7 @@ std::shared_ptr<InFlight> Dispatcher::find(std::int32_t handler_id) const {
 std::vector<std::shared_ptr<InFlight>> Dispatcher::all_in_flight() const {
   const base::ReaderLock lock{in_flight_mutex_};
   std::vector<std::shared_ptr<InFlight>> out;
+  out.reserve(in_flight_.size());
   for (const auto& [id, in_flight] : in_flight_) out.push_back(in_flight);
   return out;
 }

@@ -193,6 +193,7 @@ std::vector<TransactionalWorker::SettledRun> TransactionalWorker::settle(std::ve
     of_run->add(std::move(report));
   }
   std::vector<SettledRun> out;
+  out.reserve(builders.size());
   for (settler::SettlementBuilder& builder : builders) {
     out.push_back({builder.run(), builder.take(settler::random01())});
   }
@@ -218,6 +219,7 @@ TransactionalWorker::Ended TransactionalWorker::commit(std::size_t events) {
   }
   std::vector<SettledRun> all = settle(std::move(reports));
   std::vector<inbox::Settlement> settlements;
+  settlements.reserve(all.size());
   for (const SettledRun& each : all) settlements.push_back(each.settlement.settlement);
   const transaction::CommitEnd end = settlements.empty() ? transaction::CommitEnd{} : transaction_->commit(settlements);
   if (settlements.empty()) transaction_->roll_back();
