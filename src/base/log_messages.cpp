@@ -66,8 +66,7 @@ constexpr LogMessage messages[] = {
      "The client library refuses a client that it accepted before, for example because a certificate is gone.",
      "Correct `kafka.properties` by the error in the line, and restart the daemon."},
     {"consumer.offsets_not_stored", debug, "consumer: offsets not handed to the client for their commit",
-     "The client library refused offsets, usually because their partition was revoked; the database has the "
-     "positions."},
+     "The client library refused offsets, usually of a revoked partition; the database has the positions."},
     {"consumer.partitions_assigned", info, "consumer: partitions assigned",
      "The group assigned partitions to this instance."},
     {"consumer.partitions_revoked", info, "consumer: partitions revoked",
@@ -203,6 +202,7 @@ constexpr LogMessage messages[] = {
      "The daemon ends; its exit status tells the cause: 69 unavailable, 75 temporary, 77 rights, 78 configuration.",
      "Correct the reason in the line."},
     {"daemon.started", info, "daemon: started", "The daemon reads topics and runs handlers."},
+    {"daemon.state_changed", debug, "daemon: state changed", "The line names the part of the program."},
     {"daemon.stopped", info, "daemon: stopped", "The stop is complete."},
     {"daemon.stopping", info, "daemon: stopping", "No new calls begin, and running calls have until `shutdown.drain`."},
     {"daemon.topic_missing", error, "daemon: topic does not exist or is not visible",

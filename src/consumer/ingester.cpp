@@ -223,7 +223,7 @@ void Ingester::fill(Batch& batch, Taken& taken) {
 void Ingester::add(Batch& batch, kafka::Message message) {
   Shard* const shard = shard_of(*message);
   taken_ += 1;
-  if (shard == nullptr || !shard->reading || shard->broken) return;
+  if (shard == nullptr || shard->state != Shard::State::reading) return;
   shard->stall_detector.note_message();
   if (shard->halted_reason && !shard->has_read) {
     const bool is_read = message->err == RD_KAFKA_RESP_ERR_NO_ERROR || message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
@@ -241,7 +241,7 @@ void Ingester::add(Batch& batch, kafka::Message message) {
   }
   if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
     // The client continues after an unreadable record; the ingester must not.
-    shard->broken = !is_passing(message->err);
+    if (!is_passing(message->err)) shard->change(Shard::State::broken);
     batch.errors.push_back({shard, message->err, rd_kafka_message_errstr(message.get())});
     return;
   }

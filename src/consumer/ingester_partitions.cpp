@@ -18,9 +18,7 @@ void Ingester::handle(const LookUp& message) {
   const kafka::TopicPartition& partition = message.assignment.partition;
   Shard& shard = shards_[partition];
   shard.assignment = message.assignment;
-  shard.reading = false;
-  shard.broken = false;
-  shard.has_lag = false;
+  shard.change(Shard::State::looking_up);
   const auto failure = inbox::failure_of([&] {
     const auto result = look_up(
         connection_, context_.clients, context_.topics, partition, context_.recreated.id_of(partition.topic),
@@ -34,8 +32,7 @@ void Ingester::handle(const LookUp& message) {
       shard.stall_detector.restart(std::chrono::steady_clock::now());
       shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.log_id};
       shard.place = std::make_shared<const inbox::Place>(inbox::Place{partition.topic, partition.partition});
-      shard.reading = true;
-      shard.has_lag = true;
+      shard.change(Shard::State::reading);
       context_.status.advanced(partition, ready->position.next_offset, 0);
       const bool is_behind =
           group_offset_check_.is_ahead(context_.clients.member, partition, ready->position, context_.log);
@@ -45,12 +42,10 @@ void Ingester::handle(const LookUp& message) {
     } else if (const auto* halted = std::get_if<HaltedShard>(&result)) {
       context_.log.debug("consumer.still_halted",
                          {{"topic", partition.topic}, {"partition", partition.partition}, {"reason", halted->reason}});
-      if (halted->position) {
-        shard.position = *halted->position;
-        shard.has_lag = true;
-        context_.status.advanced(partition, halted->position->next_offset, 0);
-      }
-      context_.poller.send(Halted{message.assignment, shard.has_lag});
+      shard.change(Shard::State::halted);
+      shard.position = halted->position.value_or(inbox::ShardPosition{});
+      if (halted->position) context_.status.advanced(partition, halted->position->next_offset, 0);
+      context_.poller.send(Halted{message.assignment, shard.has_lag()});
     } else {
       const auto& [reason, is_unanswered] = std::get<NotNow>(result);
       if (is_unanswered) context_.status.unanswered();
@@ -95,7 +90,7 @@ void Ingester::hand_off_assignment(Shard& shard, std::int32_t shard_id) {
 
 void Ingester::look_up_all_again() {
   for (auto& [partition, shard] : shards_) {
-    if (shard.reading) look_up_again(shard);
+    if (shard.is_read()) look_up_again(shard);
   }
   looks_up_all_ = false;
 }
@@ -115,7 +110,7 @@ void Ingester::drop_recreated(Batch& batch) {
     // Records just fetched may be the new topic's, at offsets that happen to follow the old one's.
     std::erase_if(batch.parts, [&](const Part& part) { return part.shard->assignment.partition.topic == topic; });
     for (auto& [partition, shard] : shards_) {
-      if (partition.topic != topic || !shard.reading) continue;
+      if (partition.topic != topic || !shard.is_read()) continue;
       context_.log.warn("consumer.topic_id_changed", {{"topic", partition.topic}, {"partition", partition.partition}});
       look_up_again(shard);
     }
@@ -124,13 +119,12 @@ void Ingester::drop_recreated(Batch& batch) {
 
 void Ingester::look_up_again(Shard& shard) {
   context_.poller.send(PositionDoubted{shard.assignment});
-  shard.reading = false;
-  shard.has_lag = false;
+  shard.change(Shard::State::looking_up);
 }
 
 void Ingester::handle(const PartitionError& error) {
   Shard& shard = *error.shard;
-  if (!shard.reading) return;
+  if (!shard.is_read()) return;
   const kafka::TopicPartition& partition = shard.assignment.partition;
   if (is_passing(error.code)) {
     context_.log.warn("consumer.read_error",
@@ -157,7 +151,7 @@ void Ingester::handle(const PartitionError& error) {
 }
 
 void Ingester::halt(Shard& shard, const ReadFailure& failure) {
-  shard.reading = false;
+  shard.change(Shard::State::halted);
   // Retried every few seconds; an unchanged reason is not logged as an error again.
   const bool is_known = shard.halted_reason == failure.reason;
   const base::Logger::Facts facts{{"topic", shard.assignment.partition.topic},
@@ -178,7 +172,7 @@ void Ingester::halt(Shard& shard, const ReadFailure& failure) {
 
 /// Retried every few seconds: once quarantine has room, reading carries on here.
 void Ingester::halt(const RefusedRecord& record) {
-  if (!record.shard->reading) return;
+  if (!record.shard->is_read()) return;
   const std::string& topic = record.shard->assignment.partition.topic;
   halt(*record.shard,
        {inbox::text_of({"quarantine is full (retention.quarantine_bytes), and record " + std::to_string(record.offset) +
@@ -193,7 +187,7 @@ void Ingester::halt(const RefusedRecord& record) {
 void Ingester::clear_halts() {
   any_halt_to_clear_ = false;
   for (auto& [partition, shard] : shards_) {
-    if (!shard.reading || !shard.has_read || !shard.halted_reason) continue;
+    if (!shard.is_read() || !shard.has_read || !shard.halted_reason) continue;
     beat();
     const auto failure = inbox::failure_of([&, &halted = shard, &place = partition] {
       inbox::resume_shard(connection_, halted.position.shard_id, *halted.halted_reason);

@@ -55,7 +55,7 @@ void Ingester::check_stalls() {
   next_stall_check_ = now + stall_check_every;
   const std::uint64_t waiting = rd_kafka_queue_length(queue_.get());
   for (auto& [partition, shard] : shards_) {
-    if (!shard.reading || !shard.stall_detector.is_stalled(now, taken_, waiting)) continue;
+    if (!shard.is_read() || !shard.stall_detector.is_stalled(now, taken_, waiting)) continue;
     context_.log.warn(
         "consumer.stalled",
         {{"topic", partition.topic}, {"partition", partition.partition}, {"position", shard.position.next_offset}});
@@ -77,7 +77,7 @@ void Ingester::handle(const RecordWatermarks& message) {
   std::vector<inbox::Watermark> watermarks;
   for (const RecordWatermarks::Mark& mark : message.marks) {
     const auto found = shards_.find(mark.partition);
-    if (found == shards_.end() || !found->second.has_lag) continue;
+    if (found == shards_.end() || !found->second.has_lag()) continue;
     watermarks.push_back({found->second.position.shard_id, mark.high, mark.stable, mark.age});
   }
   const auto failure = inbox::failure_of([&] { inbox::record_watermarks(connection_, watermarks); });
@@ -108,7 +108,7 @@ void Ingester::report_unknown_topics(const std::set<std::string>& topics) {
 void Ingester::handle(const CheckIncarnations&) {
   std::set<std::string> names;
   for (const auto& [partition, shard] : shards_) {
-    if (shard.reading && !shard.position.incarnation.empty()) names.insert(partition.topic);
+    if (shard.is_read() && !shard.position.incarnation.empty()) names.insert(partition.topic);
   }
   if (is_first_) names.merge(context_.topics.names());
   // One request for all topics, so brokers that are away cost one timeout.
@@ -125,7 +125,7 @@ void Ingester::handle(const CheckIncarnations&) {
     report_unknown_topics(names);
   }
   for (auto& [partition, shard] : shards_) {
-    if (!shard.reading || shard.position.incarnation.empty()) continue;
+    if (!shard.is_read() || shard.position.incarnation.empty()) continue;
     const auto known = now.find(partition.topic);
     // The look-up halts the shard of a topic that was created again, with the reason.
     if (known == now.end() || known->second.empty() || known->second == shard.position.incarnation) continue;

@@ -23,7 +23,7 @@ void PartitionStatus::assigned(const kafka::TopicPartition& partition) {
   const base::Lock lock{mutex_};
   Known& known = known_[partition];
   const std::uint64_t received = known.entry.received;
-  known = {{partition, State::looking_up, -1, -1, received}, true};
+  known = {{partition, PartitionLife::State::looking_up, -1, -1, received}, true};
 }
 
 void PartitionStatus::revoked(const kafka::TopicPartition& partition) {
@@ -31,9 +31,9 @@ void PartitionStatus::revoked(const kafka::TopicPartition& partition) {
   known_[partition].is_assigned = false;
 }
 
-void PartitionStatus::set_state(const kafka::TopicPartition& partition, State state) {
+bool PartitionStatus::set_state(const kafka::TopicPartition& partition, PartitionLife::State state) {
   const base::Lock lock{mutex_};
-  known_[partition].entry.state = state;
+  return std::exchange(known_[partition].entry.state, state) != state;
 }
 
 void PartitionStatus::set_high_watermark(const kafka::TopicPartition& partition, std::int64_t high,
@@ -156,18 +156,6 @@ std::vector<PartitionStatus::Entry> PartitionStatus::entries() const {
     if (known.is_assigned) out.push_back(known.entry);
   }
   return out;
-}
-
-const char* name_of(PartitionStatus::State state) {
-  switch (state) {
-    case PartitionStatus::State::looking_up:
-      return "looking_up";
-    case PartitionStatus::State::reading:
-      return "reading";
-    case PartitionStatus::State::halted:
-      return "halted";
-  }
-  return "looking_up";
 }
 
 }  // namespace inboxd::consumer

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/mutex.hpp"
+#include "consumer/partition_life.hpp"
 #include "event/record.hpp"
 #include "kafka/handle.hpp"
 
@@ -18,10 +19,9 @@ namespace inboxd::consumer {
 class PartitionStatus final {
  public:
   using Clock = std::chrono::steady_clock;
-  enum class State { looking_up, reading, halted };
   struct Entry {
     kafka::TopicPartition partition;
-    State state = State::looking_up;
+    PartitionLife::State state = PartitionLife::State::looking_up;
     std::int64_t position = -1;        ///< the next offset; -1: not known
     std::int64_t high_watermark = -1;  ///< as last reported by the brokers; -1: not yet
     std::uint64_t received = 0;        ///< records since the start of this process
@@ -43,7 +43,8 @@ class PartitionStatus final {
   /// From the poll thread.
   void assigned(const kafka::TopicPartition& partition);
   void revoked(const kafka::TopicPartition& partition);
-  void set_state(const kafka::TopicPartition& partition, State state);
+  /// Whether it differs from the last one.
+  bool set_state(const kafka::TopicPartition& partition, PartitionLife::State state);
   void set_high_watermark(const kafka::TopicPartition& partition, std::int64_t high, Clock::time_point observed_at);
   /// Whether the partition's position is known and before that offset.
   bool is_behind(const kafka::TopicPartition& partition, std::int64_t end) const;
@@ -98,8 +99,5 @@ class PartitionStatus final {
   std::optional<std::string> group_refused_ GUARDED_BY(mutex_);
   std::string connection_refused_ GUARDED_BY(mutex_);  ///< the last reason since the last answer; empty: none
 };
-
-/// `reading`.
-const char* name_of(PartitionStatus::State state);
 
 }  // namespace inboxd::consumer

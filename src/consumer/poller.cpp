@@ -15,8 +15,6 @@ constexpr int debug_level = 7;  // of syslog
 /// At the end: the last commit, then leaving the group. Together about three seconds, as request_stop() promises.
 constexpr int last_commit_wait_ms = 2'000;
 constexpr auto leave_wait = 1s;
-constexpr auto resume_retry_interval = 500ms;
-constexpr auto retry_halted_after = 5s;
 constexpr int incarnation_seconds = 10;
 
 /// Errors that keep a member out of its group until rights, properties or the other members change.
@@ -126,7 +124,7 @@ void Poller::run() {
     leave();
   }
   partitions_.clear();
-  publish_states();
+  count_partitions();
   high_request_.drop();
   stable_request_.drop();
   const base::Lock lock{wake_mutex_};
@@ -159,7 +157,7 @@ void Poller::poll() {
   }
   // Records belong into the ingesters' queues; one that arrives here is missing there.
   const auto stray = partitions_.find({rd_kafka_topic_name(message->rkt), message->partition});
-  if (stray != partitions_.end()) request_look_up(stray->second);
+  if (stray != partitions_.end()) act(stray->second, stray->second.life.doubted());
 }
 
 void Poller::handle_error(const kafka::Message& message) {
@@ -175,41 +173,39 @@ void Poller::handle_error(const kafka::Message& message) {
 /// Until the next due time; a message ends the wait. At most a second, for `every_second`.
 int Poller::wait_ms() const {
   auto due = std::min(next_second_, next_watermarks_);
-  for (const auto& [name, partition] : partitions_) due = std::min(due, partition.look_up_at);
+  for (const auto& [name, partition] : partitions_) due = std::min(due, partition.life.look_up_at());
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - Clock::now()).count();
   return static_cast<int>(std::max<std::int64_t>(left, 0));
 }
 
 void Poller::read_messages() {
-  std::vector<PositionFound> found;
+  Found found;
   for (const ToPoller& message : messages_.take()) {
     const Assignment& assignment =
         std::visit([](const auto& content) -> const Assignment& { return content.assignment; }, message);
     Partition* const partition = current(assignment);
     if (partition == nullptr) continue;
+    const auto earlier = found.find(assignment.partition);
     if (const auto* answer = std::get_if<PositionFound>(&message)) {
-      found.push_back(*answer);
+      found.insert_or_assign(assignment.partition, *answer);
     } else if (std::holds_alternative<HaltCleared>(message)) {
-      partition->halted = false;
-      for (PositionFound& earlier : found) {
-        if (earlier.assignment.partition == assignment.partition) earlier.was_halted = false;
-      }
-    } else if (std::holds_alternative<PositionDoubted>(message)) {
-      request_look_up(*partition);
+      partition->life.halt_cleared();
+      act(*partition, PartitionLife::Action::none);
+      if (earlier != found.end()) earlier->second.was_halted = false;
     } else {
-      pause(*partition);
-      const auto* const halted = std::get_if<Halted>(&message);
-      partition->halted = partition->halted || halted != nullptr;
-      if (halted != nullptr) partition->has_lag = halted->has_lag;
-      if (halted != nullptr) partition->watermark_sent_at = {};
-      const Clock::duration wait = halted != nullptr ? Clock::duration{retry_halted_after} : resume_retry_interval;
-      partition->look_up_at = Clock::now() + wait;
+      if (earlier != found.end()) found.erase(earlier);  // stale
+      if (std::holds_alternative<PositionDoubted>(message)) {
+        act(*partition, partition->life.doubted());
+      } else if (const auto* halted = std::get_if<Halted>(&message)) {
+        act(*partition, partition->life.halted(Clock::now()));
+        partition->lag.found(halted->has_lag);
+      } else {
+        act(*partition, partition->life.look_up_failed(Clock::now()));
+      }
     }
   }
-  // A later message may have made an answer stale.
-  std::erase_if(found, [this](const PositionFound& answer) { return current(answer.assignment) == nullptr; });
   if (!found.empty()) seek_and_resume(found);
-  publish_states();
+  count_partitions();
 }
 
 void Poller::every_second() {
@@ -301,15 +297,10 @@ void Poller::on_log(const rd_kafka_t* client, int level, const char*, const char
   }
 }
 
-void Poller::publish_states() {
-  for (const auto& [name, partition] : partitions_) {
-    status_.set_state(name, partition.halted    ? PartitionStatus::State::halted
-                            : partition.reading ? PartitionStatus::State::reading
-                                                : PartitionStatus::State::looking_up);
-  }
+void Poller::count_partitions() {
   assigned_ = static_cast<int>(partitions_.size());
-  reading_ = static_cast<int>(
-      std::count_if(partitions_.begin(), partitions_.end(), [](const auto& entry) { return entry.second.reading; }));
+  reading_ = static_cast<int>(std::count_if(partitions_.begin(), partitions_.end(),
+                                            [](const auto& entry) { return entry.second.life.is_read(); }));
 }
 
 void Poller::complain(std::string_view slug, const std::string& reason) {

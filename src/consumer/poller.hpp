@@ -16,9 +16,10 @@
 #include "base/repeats.hpp"
 #include "consumer/ingester.hpp"
 #include "consumer/messages.hpp"
+#include "consumer/partition_lag.hpp"
+#include "consumer/partition_life.hpp"
 #include "consumer/partition_status.hpp"
 #include "consumer/recreated_topics.hpp"
-#include "consumer/watermarks.hpp"
 #include "kafka/credentials.hpp"
 #include "kafka/end_offsets.hpp"
 #include "kafka/handle.hpp"
@@ -71,19 +72,11 @@ class Poller final {
     Assignment assignment;
     kafka::Queue queue;
     Ingester* ingester = nullptr;
-    bool reading = false;
-    /// Halted since it was assigned or last read. Stays while the partition is looked up again and nothing has come
-    /// yet: the client library reports a lasting refusal only once.
-    bool halted = false;
-    bool has_lag = true;  ///< as in Halted
-    HighWatermark high_watermark;
-    std::optional<std::int64_t> stable_offset;  ///< the last stable offset, if not sent to the ingester yet
-    Clock::time_point assigned_at{}, watermark_sent_at{};
-    /// Refused seeks in a row: the library does not read the partition, and may have ended it.
-    int refused_seeks = 0;
-    /// When to look the position up (again); far away while an answer is awaited or the partition is read.
-    Clock::time_point look_up_at = Clock::time_point::max();
+    PartitionLife life;
+    PartitionLag lag;
   };
+  /// Answers of one reading of the mailbox, by partition.
+  using Found = std::map<kafka::TopicPartition, PositionFound>;
 
   static void on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t*, void* self);
   static void on_commit(rd_kafka_t*, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t*, void* self);
@@ -104,7 +97,7 @@ class Poller final {
   void note_committed(rd_kafka_resp_err_t error, const rd_kafka_topic_partition_list_t* offsets);
   void commit_and_wait(int wait_ms);
   void leave();
-  void publish_states();
+  void count_partitions();
   void complain(std::string_view slug, const std::string& reason);
 
   // poller_partitions.cpp
@@ -112,10 +105,10 @@ class Poller final {
   void revoke(rd_kafka_topic_partition_list_t* partitions);
   void add(const kafka::TopicPartition& partition);
   Partition* current(const Assignment& assignment);
-  void pause(Partition& partition);
-  void request_look_up(Partition& partition);
+  void act(Partition& partition, PartitionLife::Action action);
+  void pause(const Partition& partition);
   void request_due_look_ups();
-  void seek_and_resume(const std::vector<PositionFound>& found);
+  void seek_and_resume(const Found& found);
   void rejoin_group();
 
   // poller_watermarks.cpp

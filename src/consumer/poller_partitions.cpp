@@ -12,12 +12,8 @@ using namespace std::chrono_literals;
 
 constexpr int seek_wait_ms = 1'000;
 constexpr int commit_wait_ms = 3'000;
-/// The library refuses to seek a partition for a moment after its assignment, and for ever once it has ended reading
-/// it.
-constexpr int most_refused_seeks = 3;
 /// A rejoin disturbs the whole group, so it never repeats at shorter intervals.
 constexpr auto rejoin_after = 30s;
-constexpr auto look_up_retry_interval = 500ms;
 
 bool is_cooperative(rd_kafka_t* client) {
   return std::string_view{rd_kafka_rebalance_protocol(client)} == "COOPERATIVE";
@@ -55,13 +51,13 @@ void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
   rd_kafka_pause_partitions(client_, partitions);
   for (int i = 0; i < partitions->cnt; ++i) add({partitions->elems[i].topic, partitions->elems[i].partition});
   log_.info("consumer.partitions_assigned", {{"new", partitions->cnt}, {"all", partitions_.size()}});
-  publish_states();
+  count_partitions();
 }
 
 void Poller::add(const kafka::TopicPartition& name) {
   Partition partition;
   partition.assignment = {name, next_generation_++};
-  partition.high_watermark.observed_at = partition.assigned_at = Clock::now();
+  partition.lag.high_watermark.observed_at = partition.lag.assigned_at = Clock::now();
   next_watermarks_ = {};
   partition.queue.reset(rd_kafka_queue_get_partition(client_, name.topic.c_str(), name.partition));
   const std::size_t share = std::hash<std::string>{}(name.topic) + static_cast<std::size_t>(name.partition);
@@ -94,7 +90,7 @@ void Poller::revoke(rd_kafka_topic_partition_list_t* partitions) {
     rd_kafka_assign(client_, nullptr);
   }
   log_.info("consumer.partitions_revoked", {{"gone", partitions->cnt}, {"left", partitions_.size()}, {"lost", lost}});
-  publish_states();
+  count_partitions();
 }
 
 Poller::Partition* Poller::current(const Assignment& assignment) {
@@ -104,73 +100,67 @@ Poller::Partition* Poller::current(const Assignment& assignment) {
   return &found->second;
 }
 
-void Poller::pause(Partition& partition) {
-  const kafka::PartitionList list = kafka::make_list(1);
-  kafka::add(list, partition.assignment.partition, RD_KAFKA_OFFSET_INVALID);
-  rd_kafka_pause_partitions(client_, list.get());
-  partition.reading = false;
-}
-
-void Poller::request_look_up(Partition& partition) {
+/// The only place that shows and logs a state.
+void Poller::act(Partition& partition, PartitionLife::Action action) {
+  const kafka::TopicPartition& name = partition.assignment.partition;
+  const auto state = partition.life.state();
+  if (status_.set_state(name, state)) {
+    log_.debug("daemon.state_changed",
+               {{"part", "poller"}, {"topic", name.topic}, {"partition", name.partition}, {"state", name_of(state)}});
+  }
+  if (action == PartitionLife::Action::pause) pause(partition);
+  if (action != PartitionLife::Action::look_up) return;
   // Paused before the message is sent: records read after the message belong to the position that is looked up.
   pause(partition);
-  partition.look_up_at = Clock::time_point::max();
   partition.assignment.lookup += 1;
   partition.ingester->send(LookUp{partition.assignment});
 }
 
-void Poller::request_due_look_ups() {
-  const auto now = Clock::now();
-  for (auto& [name, partition] : partitions_) {
-    if (partition.look_up_at <= now) request_look_up(partition);
-  }
+void Poller::pause(const Partition& partition) {
+  const kafka::PartitionList list = kafka::make_list(1);
+  kafka::add(list, partition.assignment.partition, RD_KAFKA_OFFSET_INVALID);
+  rd_kafka_pause_partitions(client_, list.get());
 }
 
-void Poller::seek_and_resume(const std::vector<PositionFound>& found) {
+void Poller::request_due_look_ups() {
+  const auto now = Clock::now();
+  for (auto& [name, partition] : partitions_) act(partition, partition.life.time_passed(now));
+}
+
+void Poller::seek_and_resume(const Found& found) {
   const kafka::PartitionList seek = kafka::make_list(found.size());
-  for (const PositionFound& answer : found) {
-    kafka::add(seek, answer.assignment.partition, answer.offset, answer.leader_epoch);
-  }
+  for (const auto& [name, answer] : found) kafka::add(seek, name, answer.offset, answer.leader_epoch);
   const kafka::Error error{rd_kafka_seek_partitions(client_, seek.get(), seek_wait_ms)};
   const kafka::PartitionList resume = kafka::make_list(found.size());
   // The group's offset follows the position at once, even if no record comes for long: an earlier commit may have been
   // refused, and an operator or a restored database may have moved the position.
   const kafka::PartitionList offsets = kafka::make_list(found.size());
   bool has_ended = false;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    Partition& partition = partitions_.at(found[i].assignment.partition);
-    const auto code = seek->elems[i].err;
+  const rd_kafka_topic_partition_t* sought = seek->elems;
+  for (const auto& [name, answer] : found) {
+    Partition& partition = partitions_.at(name);
+    const auto code = (sought++)->err;
     if (error != nullptr || code != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      log_.debug("consumer.seek_failed", {{"topic", found[i].assignment.partition.topic},
-                                          {"partition", found[i].assignment.partition.partition},
-                                          {"error", rd_kafka_err2str(code)}});
-      partition.look_up_at = Clock::now() + look_up_retry_interval;
-      partition.refused_seeks = code == RD_KAFKA_RESP_ERR__STATE ? partition.refused_seeks + 1 : 0;
-      if (partition.refused_seeks < (partition.halted ? 1 : most_refused_seeks) || Clock::now() < next_rejoin_)
-        continue;
+      log_.debug("consumer.seek_failed",
+                 {{"topic", name.topic}, {"partition", name.partition}, {"error", rd_kafka_err2str(code)}});
+      const auto action = partition.life.seek_refused(code == RD_KAFKA_RESP_ERR__STATE, Clock::now());
+      if (action != PartitionLife::Action::rejoin || Clock::now() < next_rejoin_) continue;
       has_ended = true;
-      if (partition.halted) continue;
-      log_.warn("consumer.fetch_ended", {{"topic", found[i].assignment.partition.topic},
-                                         {"partition", found[i].assignment.partition.partition},
-                                         {"offset", found[i].offset}});
+      if (partition.life.is_halted()) continue;
+      log_.warn("consumer.fetch_ended",
+                {{"topic", name.topic}, {"partition", name.partition}, {"offset", answer.offset}});
       continue;
     }
-    partition.reading = true;
-    partition.halted = found[i].was_halted;
-    partition.has_lag = true;
-    partition.watermark_sent_at = {};
-    partition.refused_seeks = 0;
-    kafka::add(resume, found[i].assignment.partition, RD_KAFKA_OFFSET_INVALID);
-    set_metadata(*kafka::add(offsets, found[i].assignment.partition, found[i].offset, found[i].leader_epoch),
-                 found[i].commit_metadata);
-    if (found[i].is_behind_group) {
+    partition.life.sought(answer.was_halted);
+    act(partition, PartitionLife::Action::none);
+    partition.lag.found(true);
+    kafka::add(resume, name, RD_KAFKA_OFFSET_INVALID);
+    set_metadata(*kafka::add(offsets, name, answer.offset, answer.leader_epoch), answer.commit_metadata);
+    if (answer.is_behind_group) {
       if (lower_ == nullptr) lower_ = kafka::make_list(found.size());
-      set_metadata(*kafka::add(lower_, found[i].assignment.partition, found[i].offset, found[i].leader_epoch),
-                   found[i].commit_metadata);
+      set_metadata(*kafka::add(lower_, name, answer.offset, answer.leader_epoch), answer.commit_metadata);
     }
-    log_.debug("consumer.reading", {{"topic", found[i].assignment.partition.topic},
-                                    {"partition", found[i].assignment.partition.partition},
-                                    {"offset", found[i].offset}});
+    log_.debug("consumer.reading", {{"topic", name.topic}, {"partition", name.partition}, {"offset", answer.offset}});
   }
   if (offsets->cnt > 0) rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
   // Committed explicitly: of the stored offsets the library commits only those above its last commit.

@@ -8,11 +8,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto send_every = 2s;
 constexpr auto update_every = 1s;
 /// After an assignment, until the first watermarks of its partitions are sent.
 constexpr auto update_new_every = 200ms;
-constexpr auto is_new_for = 10s;
 
 }  // namespace
 
@@ -22,9 +20,8 @@ void Poller::update_watermarks() {
   query_watermarks();
   const auto now = Clock::now();
   send_watermarks(now);
-  const bool any_new = std::any_of(partitions_.begin(), partitions_.end(), [&](const auto& entry) {
-    return entry.second.watermark_sent_at == Clock::time_point{} && now - entry.second.assigned_at < is_new_for;
-  });
+  const bool any_new = std::any_of(partitions_.begin(), partitions_.end(),
+                                   [&](const auto& entry) { return entry.second.lag.is_new(now); });
   next_watermarks_ = now + (any_new ? Clock::duration{update_new_every} : update_every);
 }
 
@@ -34,12 +31,12 @@ void Poller::read_fetched_watermarks() {
     std::int64_t low = -1;
     std::int64_t high = -1;
     rd_kafka_get_watermark_offsets(client_, name.topic.c_str(), name.partition, &low, &high);
-    partition.high_watermark.note_fetch(high, now);
-    if (!partition.high_watermark.is_known()) continue;
-    status_.set_high_watermark(name, partition.high_watermark.offset, partition.high_watermark.observed_at);
+    HighWatermark& watermark = partition.lag.high_watermark;
+    watermark.note_fetch(high, now);
+    if (!watermark.is_known()) continue;
+    status_.set_high_watermark(name, watermark.offset, watermark.observed_at);
     // Open transactions hold nothing back if everything was read.
-    if (!status_.is_behind(name, partition.high_watermark.offset))
-      partition.stable_offset = partition.high_watermark.offset;
+    if (!status_.is_behind(name, watermark.offset)) partition.lag.stable_offset = watermark.offset;
   }
 }
 
@@ -48,18 +45,18 @@ void Poller::query_watermarks() {
   std::vector<kafka::TopicPartition> due;
   std::vector<kafka::TopicPartition> behind;
   for (auto& [name, partition] : partitions_) {
-    if (!high_request_.is_pending() && partition.has_lag && partition.high_watermark.is_query_due(now)) {
-      partition.high_watermark.queried_at = now;
+    if (!high_request_.is_pending() && partition.lag.is_query_due(now)) {
+      partition.lag.high_watermark.queried_at = now;
       due.push_back(name);
     }
     if (!stable_request_.is_pending() && now >= next_stable_query_ &&
-        status_.is_behind(name, partition.high_watermark.offset)) {
+        status_.is_behind(name, partition.lag.high_watermark.offset)) {
       behind.push_back(name);
     }
   }
   if (!due.empty()) high_request_.send(query_client_, due, HighWatermark::answer_within);
   if (behind.empty()) return;
-  next_stable_query_ = now + send_every;
+  next_stable_query_ = now + PartitionLag::send_interval;
   stable_request_.send(query_client_, behind, HighWatermark::answer_within, kafka::End::last_stable_offset);
 }
 
@@ -75,9 +72,9 @@ void Poller::take_answers() {
       const auto found = partitions_.find(name);
       if (found == partitions_.end()) continue;
       if (request == &high_request_)
-        found->second.high_watermark.note_answer(offset);
+        found->second.lag.high_watermark.note_answer(offset);
       else
-        found->second.stable_offset = offset;
+        found->second.lag.stable_offset = offset;
     }
   }
 }
@@ -86,14 +83,8 @@ void Poller::send_watermarks(Clock::time_point now) {
   std::map<Ingester*, RecordWatermarks> messages;
   for (auto& [name, partition] : partitions_) {
     // Before its position is found, the ingester knows no shard.
-    const bool is_found = partition.reading || partition.halted;
-    if (!is_found || !partition.has_lag || !partition.high_watermark.is_known() ||
-        now - partition.watermark_sent_at < send_every)
-      continue;
-    partition.watermark_sent_at = now;
-    const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(now - partition.high_watermark.observed_at);
-    messages[partition.ingester].marks.push_back({name, partition.high_watermark.offset, partition.stable_offset, age});
-    partition.stable_offset.reset();
+    if (!partition.life.is_read() && !partition.life.is_halted()) continue;
+    if (auto mark = partition.lag.due_mark(name, now)) messages[partition.ingester].marks.push_back(*std::move(mark));
   }
   for (auto& [ingester, message] : messages) ingester->send(std::move(message));
 }

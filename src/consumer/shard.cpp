@@ -1,6 +1,7 @@
 #include "consumer/shard.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace inboxd::consumer {
 namespace {
@@ -15,6 +16,12 @@ bool is_place_of(const inbox::ShardPlace& place, const Shard& shard) {
 }
 
 }  // namespace
+
+void Shard::change(State to) {
+  assert(to == State::looking_up || (to == State::halted && state != to) ||
+         (to == State::reading && state == State::looking_up) || (to == State::broken && state == State::reading));
+  state = to;
+}
 
 std::vector<PositionMismatch> position_mismatches(const std::vector<Shard*>& shards,
                                                   const std::vector<inbox::ShardPlace>& places) {
@@ -45,7 +52,7 @@ std::vector<PositionMismatch> PositionCheck::run(inbox::Connection& connection, 
   std::vector<Shard*> reading;
   std::vector<std::int32_t> ids;
   for (auto& [partition, shard] : shards) {
-    if (!shard.reading) continue;
+    if (!shard.is_read()) continue;
     reading.push_back(&shard);
     ids.push_back(shard.position.shard_id);
   }

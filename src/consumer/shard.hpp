@@ -80,15 +80,23 @@ class StallDetector final {
   std::optional<std::uint64_t> wait_for_;  ///< the count of taken messages at which the queue has been worked off
 };
 
-/// A partition as its ingester knows it. Messages count only while `reading`; all others are dropped, because the
+/// A partition as its ingester knows it. Messages count only while it is `reading`; all others are dropped, because the
 /// partition is sought again after its position was looked up.
 struct Shard {
+  enum class State {
+    looking_up,  ///< its position is not known, or doubted
+    reading,
+    broken,  ///< a record could not be read: its position is looked up again, or it halts
+    halted,
+  };
+  void change(State to);
+  bool is_read() const { return state == State::reading || state == State::broken; }
+  /// The position is known and belongs to the partition's present log.
+  bool has_lag() const { return state != State::looking_up && position.shard_id != 0; }
+
   Assignment assignment;
-  bool reading = false;
-  /// A record could not be read: later ones are dropped until the position is looked up again.
-  bool broken = false;
+  State state = State::looking_up;
   inbox::ShardPosition position;  ///< next_offset: the offset expected in the database
-  bool has_lag = false;           ///< the position is known and belongs to the partition's present log
   envelope::TopicRules rules;
   std::shared_ptr<const inbox::Place> place;
   /// The partition was halted and is read again. The reason stays until a record, or the end, was read.

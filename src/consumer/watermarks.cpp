@@ -1,6 +1,5 @@
 #include "consumer/watermarks.hpp"
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -20,23 +19,6 @@ constexpr auto run_at_start_every = 1s;
 constexpr auto start_takes = 10s;
 
 }  // namespace
-
-void HighWatermark::note_fetch(std::int64_t high, Clock::time_point now) {
-  if (high < 0 || high == fetched) return;
-  offset = fetched = high;
-  observed_at = now;
-}
-
-void HighWatermark::note_answer(std::int64_t high) {
-  if (queried_at <= observed_at) return;
-  offset = high;
-  observed_at = queried_at;
-}
-
-bool HighWatermark::is_query_due(Clock::time_point now) const {
-  if (!is_known() && queried_at < observed_at) return true;
-  return now - std::max(observed_at, queried_at) >= oldest;
-}
 
 void UnobservedWatermarks::run(Clock::time_point now) {
   if (began_ == Clock::time_point{}) began_ = now;

@@ -224,8 +224,8 @@ StatusFigures Daemon::status() const {
   StatusFigures out;
   for (const auto& entry : consumer_.status().entries()) {
     ++out.assigned;
-    if (entry.state == consumer::PartitionStatus::State::reading) ++out.reading;
-    if (entry.state == consumer::PartitionStatus::State::halted) ++out.halted;
+    if (entry.state == consumer::PartitionLife::State::reading) ++out.reading;
+    if (consumer::PartitionLife::is_halted(entry.state)) ++out.halted;
     const auto lag = entry.lag(consumer::PartitionStatus::Clock::now());
     lag ? out.lag += *lag : out.lag_unknown += 1;
   }

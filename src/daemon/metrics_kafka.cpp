@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "daemon/metrics.hpp"
 
@@ -7,6 +9,7 @@ namespace inboxd::daemon {
 namespace {
 
 using admin::Exposition;
+using consumer::PartitionLife;
 using consumer::PartitionStatus;
 using Kind = admin::Metric::Kind;
 
@@ -62,11 +65,10 @@ void add_kafka_metrics(std::vector<MetricRow>& rows) {
                        [](const Figures& figures, Exposition& out) { out.add(figures.unknown_topics); }));
   rows.push_back(row(Kind::gauge, "partitions", "Assigned partitions by state.", {"state"},
                        [](const Figures& figures, Exposition& out) {
-                         for (const auto state : {PartitionStatus::State::looking_up, PartitionStatus::State::reading,
-                                                  PartitionStatus::State::halted}) {
-                           out.add({name_of(state)}, std::int64_t{std::count_if(
-                                                         figures.partitions.begin(), figures.partitions.end(),
-                                                         [&](const auto& entry) { return entry.state == state; })});
+                         for (const std::string_view state : {"looking_up", "reading", "halted"}) {
+                           out.add({std::string{state}}, std::int64_t{std::count_if(
+                                                figures.partitions.begin(), figures.partitions.end(),
+                                                [&](const auto& entry) { return state == name_of(entry.state); })});
                          }
                        }));
   rows.push_back(row(Kind::counter, "partition_received_total", "Records received and stored, duplicates included.",
@@ -104,7 +106,7 @@ void add_kafka_metrics(std::vector<MetricRow>& rows) {
   rows.push_back(row(Kind::gauge, "partition_halted", "1 for a halted partition; run inboxd partitions list --halted.",
                        {"topic", "partition"}, [](const Figures& figures, Exposition& out) {
                          each_partition(figures, out, [](const auto& entry) {
-                           return std::optional<std::int64_t>{entry.state == PartitionStatus::State::halted};
+                           return std::optional<std::int64_t>{PartitionLife::is_halted(entry.state)};
                          });
                        }));
 }

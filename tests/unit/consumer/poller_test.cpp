@@ -31,7 +31,7 @@ struct Reader : Member {
   /// The partition is assigned and not read yet. (The count of revocations rises before the old assignment ends.)
   bool waits_for_its_position() const {
     const std::vector<PartitionStatus::Entry> entries = status.entries();
-    return entries.size() == 1 && entries.front().state == PartitionStatus::State::looking_up;
+    return entries.size() == 1 && entries.front().state == PartitionLife::State::looking_up;
   }
 
   /// Answers look-ups of an assignment, each once, until the partition is read. After a refused seek comes the next

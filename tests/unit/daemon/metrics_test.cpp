@@ -37,7 +37,7 @@ Figures large_figures(const consumer::IngestCounts& ingest, const settler::Settl
   Figures out;
   for (int i = 0; i < 200; ++i) {
     out.partitions.push_back(
-        {{"orders." + std::to_string(i / 20), i % 20}, consumer::PartitionStatus::State::reading, i, 2 * i, 7});
+        {{"orders." + std::to_string(i / 20), i % 20}, consumer::PartitionLife::State::reading, i, 2 * i, 7});
   }
   const base::Histogram histogram{0.001, 0.01, 0.1, 1, 10, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8};
   for (int i = 0; i < 50; ++i) {

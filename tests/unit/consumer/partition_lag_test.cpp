@@ -1,7 +1,7 @@
-// When the high watermark of a partition is queried, and which value counts.
+// When the high watermark of a partition is queried, which value counts, and when it is sent.
 #include <catch2/catch_test_macros.hpp>
 
-#include "consumer/watermarks.hpp"
+#include "consumer/partition_lag.hpp"
 
 namespace inboxd::consumer {
 namespace {
@@ -77,6 +77,34 @@ TEST_CASE("an answer is dropped if a fetch, or a new assignment, came after the 
   again.queried_at = assigned_at + 3s;
   again.note_answer(200);
   CHECK_FALSE(again.is_known());
+}
+
+TEST_CASE("the end of a log is sent once the shard is found, then every two seconds, its stable offset once") {
+  PartitionLag lag{fetched_once()};
+  lag.assigned_at = assigned_at;
+  CHECK(lag.is_new(assigned_at + 9s));
+  lag.stable_offset = 90;
+  const kafka::TopicPartition orders{"orders", 0};
+  const auto mark = lag.due_mark(orders, assigned_at + 1s);
+  REQUIRE(mark);
+  CHECK((mark->high == 100 && mark->stable == 90 && mark->age == 1s));
+  CHECK_FALSE(lag.is_new(assigned_at + 9s));
+  CHECK_FALSE(lag.due_mark(orders, assigned_at + 2s));
+  lag.found(true);
+  const auto again = lag.due_mark(orders, assigned_at + 2s);
+  REQUIRE(again);
+  CHECK_FALSE(again->stable);
+  CHECK(lag.due_mark(orders, assigned_at + 4s));
+}
+
+TEST_CASE("a partition halted in another log has no lag: its end is neither queried nor sent") {
+  PartitionLag lag{fetched_once()};
+  lag.found(false);
+  CHECK_FALSE(lag.is_query_due(assigned_at + 100s));
+  CHECK_FALSE(lag.due_mark({"orders", 0}, assigned_at + 100s));
+  lag.found(true);
+  CHECK(lag.is_query_due(assigned_at + 100s));
+  CHECK(lag.due_mark({"orders", 0}, assigned_at + 100s));
 }
 
 }  // namespace inboxd::consumer
