@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <thread>
 
 #include "base/mutex.hpp"
@@ -66,7 +67,7 @@ DatabaseTransaction::Sent DatabaseTransaction::send(Effect effect, milliseconds 
   Sent sent;
   own_preparing_.clear();
   if (is_cut()) throw inbox::DatabaseError{{inbox::Fault::reconnect, "", "the call was cancelled"}};
-  if (begun_ && (!connection_.is_open() || connection_.generation() != generation_)) {
+  if (timeout_ms_ && (!connection_.is_open() || connection_.generation() != generation_)) {
     throw inbox::DatabaseError{{inbox::Fault::reconnect, "", "the session of the transaction was lost"}};
   }
   const FlagGuard waiting{waiting_};
@@ -74,7 +75,7 @@ DatabaseTransaction::Sent DatabaseTransaction::send(Effect effect, milliseconds 
     if (generation_ != connection_.generation()) {
       generation_ = connection_.generation();
       const auto now = Clock::now();
-      waited_long_ = now - call_began_ > frame_.deadline - now;
+      facts_.waited_long = now - call_began_ > frame_.deadline - now;
       cache_.clear();
       own_prepared_.clear();
       const base::Lock lock{cut_mutex_};
@@ -97,7 +98,7 @@ DatabaseTransaction::Sent DatabaseTransaction::send(Effect effect, milliseconds 
 void DatabaseTransaction::add_opening(inbox::Pipeline& pipeline) {
   const auto left = std::chrono::ceil<milliseconds>(frame_.deadline - Clock::now()).count();
   const std::string timeout = std::to_string(std::max<std::int64_t>(left, 1));
-  if (!begun_) {
+  if (!timeout_ms_) {
     pipeline.run("begin isolation level read committed");
     add_role(pipeline, settings_.handler_role);
     inbox::WireParameters parameters;
@@ -109,10 +110,10 @@ void DatabaseTransaction::add_opening(inbox::Pipeline& pipeline) {
     const std::string locks = frame_.lock_wait.count() > 0 ? std::to_string(frame_.lock_wait.count()) : std::string{};
     parameters.add(locks);
     add_own(pipeline, inbox::statements::tx_enter, parameters);
-    begun_ = true;
+    change(TransactionState::begun);
     ++transaction_;
     timeout_ms_ = left;
-  } else if (timeout_ms_ > left || timeout_ms_ < left - left / timeout_slack) {
+  } else if (*timeout_ms_ > left || *timeout_ms_ < left - left / timeout_slack) {
     pipeline.run("set local statement_timeout = " + timeout);
     timeout_ms_ = left;
   }
@@ -170,30 +171,23 @@ std::optional<inbox::DatabaseFailure> DatabaseTransaction::open() {
 }
 
 void DatabaseTransaction::begin_call(CallFrame frame) {
-  savepoints_.begin_call(frame.alone, failed_);
+  savepoints_.begin_call(frame.alone, has_failed());
+  clear_failure();
   frame_ = std::move(frame);
   call_began_ = Clock::now();
-  failed_ = over_ = must_repeat_ = ran_ = leaves_state_ = lost_in_statement_ = was_cut_off_ = waited_long_ = false;
-  first_error_.reset();
-  violation_.reset();
+  facts_ = {};
 }
 
 CallEnd DatabaseTransaction::end_call() {
-  if (!over_ && !failed_ && !violation_ && begun_ && is_session_check_due()) check_session();
+  if (!facts_.over && state_ == TransactionState::begun && is_session_check_due()) check_session();
   // Connecting used up the deadline. There is a connection now, so the repeated call gets its full time.
-  if (waited_long_ && !violation_ && !must_repeat_ && Clock::now() >= frame_.deadline) {
+  if (facts_.waited_long && !facts_.end.violation && state_ != TransactionState::repeat &&
+      Clock::now() >= frame_.deadline) {
     failed(error_with(past_deadline, "waiting for a connection used up the call's deadline"));
   }
-  CallEnd end;
-  end.ran = ran_;
-  end.leaves_state = leaves_state_;
-  end.must_repeat = must_repeat_;
-  end.lost_in_statement = lost_in_statement_;
-  end.was_cut_off = was_cut_off_;
-  if (failed_ || must_repeat_) end.unhandled_error = first_error_;
-  end.violation = violation_;
-  if (!failed_ && !must_repeat_) savepoints_.release_handlers();
-  return end;
+  facts_.end.must_repeat = state_ == TransactionState::repeat;
+  if (!has_failed()) savepoints_.release_handlers();
+  return facts_.end;
 }
 
 void DatabaseTransaction::undo_call() {
@@ -201,23 +195,23 @@ void DatabaseTransaction::undo_call() {
     clear_failure();
     return;
   }
-  savepoints_.reset(begun_ ? "rollback" : "");
-  begun_ = failed_ = false;
-  statements_run_.clear();
+  const bool has_begun = timeout_ms_.has_value();
+  reset_transaction();
+  savepoints_.reset(has_begun ? "rollback" : "");
 }
 
 HandlerSql::State DatabaseTransaction::state() const {
-  if (over_) return State::over;
-  return failed_ ? State::failed : State::ready;
+  if (is_over()) return State::over;
+  return has_failed() ? State::failed : State::ready;
 }
 
 // ---- savepoints
 
-std::int32_t DatabaseTransaction::savepoint() { return savepoints_.set(failed_); }
+std::int32_t DatabaseTransaction::savepoint() { return savepoints_.set(has_failed()); }
 
 /// Ignores savepoints from before the call.
 void DatabaseTransaction::release_savepoint(std::int32_t number) {
-  if (savepoints_.is_handlers(number)) savepoints_.release(number, failed_);
+  if (savepoints_.is_handlers(number)) savepoints_.release(number, has_failed());
 }
 
 void DatabaseTransaction::rollback_to(std::int32_t number) {
@@ -225,14 +219,31 @@ void DatabaseTransaction::rollback_to(std::int32_t number) {
 }
 
 void DatabaseTransaction::clear_failure() {
-  failed_ = false;
-  first_error_.reset();
+  if (state_ != TransactionState::failed) return;
+  change(timeout_ms_ ? TransactionState::begun : TransactionState::idle);
+  facts_.end.unhandled_error.reset();
 }
 
 // ---- the end
 
+void DatabaseTransaction::change(TransactionState to) {
+  using enum TransactionState;
+  assert(to == idle || (to == begun && (state_ == idle || state_ == failed)) ||
+         (to == failed && (state_ == idle || state_ == begun)) || (to == repeat && state_ != in_doubt) ||
+         (to == in_doubt && state_ == idle));
+  if (to == failed || to == repeat || to == in_doubt) {
+    log_.debug("daemon.state_changed",
+               {{"part", "transaction"},
+                {"worker", purpose_},
+                {"state", to == failed ? "failed" : to == repeat ? "repeat" : "in_doubt"}});
+  }
+  state_ = to;
+}
+
 void DatabaseTransaction::reset_transaction() {
-  begun_ = failed_ = over_ = must_repeat_ = false;
+  change(TransactionState::idle);
+  timeout_ms_.reset();
+  facts_.over = false;
   savepoints_.reset();
   statements_run_.clear();
 }
@@ -244,7 +255,7 @@ void DatabaseTransaction::close() noexcept {
 
 void DatabaseTransaction::roll_back() {
   const bool open =
-      (begun_ || savepoints_.has_pending()) && connection_.is_open() && connection_.generation() == generation_;
+      (timeout_ms_ || savepoints_.has_pending()) && connection_.is_open() && connection_.generation() == generation_;
   reset_transaction();
   if (!open) return;
   // If it fails, the connection is gone, and the transaction with it.

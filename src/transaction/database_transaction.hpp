@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +25,23 @@ inline constexpr std::chrono::milliseconds statement_grace{2'000};
 
 /// Whether the failure is no statement's fault, so that the whole transaction runs again.
 bool is_repeated_state(std::string_view sqlstate);
+
+/// The README draws the states.
+enum class TransactionState {
+  idle,
+  begun,
+  failed,    ///< a statement failed: none runs until a savepoint is rolled back to
+  repeat,    ///< no fault of the handler: no statement runs until the transaction was rolled back
+  in_doubt,  ///< the connection broke during COMMIT
+};
+
+/// What is known of a call.
+struct CallFacts {
+  CallEnd end = {};          ///< `unhandled_error`: of the statement that failed last
+  bool over = false;         ///< no further statement runs
+  bool running = false;      ///< a statement of the handler is at the server
+  bool waited_long = false;  ///< connecting used up more of the call's time than is left
+};
 
 /// HandlerTransaction on PostgreSQL, in two round trips: BEGIN, settings, savepoint and first statement; then
 /// settlement and COMMIT. Settling raises an error if a lease was lost, and the pipeline skips everything behind an
@@ -124,6 +142,9 @@ class DatabaseTransaction final : public HandlerTransaction {
   static CommitEnd end_of(const StillPending& pending, const std::vector<inbox::Settlement>& settlements);
   void wait_unless_cut(std::chrono::milliseconds wait) const;
 
+  void change(TransactionState to);
+  bool is_over() const { return facts_.over || state_ == TransactionState::repeat; }
+  bool has_failed() const { return state_ == TransactionState::failed || state_ == TransactionState::repeat; }
   void close() noexcept;
   void clear_failure();
   void reset_transaction();
@@ -138,9 +159,9 @@ class DatabaseTransaction final : public HandlerTransaction {
   inbox::Connection::Access& access_;
 
   // ---- the transaction
-  bool begun_ = false;             ///< BEGIN was sent
-  std::uint64_t transaction_ = 0;  ///< the number of transactions begun
-  std::int64_t timeout_ms_ = 0;    ///< statement_timeout as it was set
+  TransactionState state_ = TransactionState::idle;
+  std::uint64_t transaction_ = 0;           ///< the number of transactions begun
+  std::optional<std::int64_t> timeout_ms_;  ///< statement_timeout as it was set; nothing: BEGIN was not sent
   Savepoints savepoints_;
   std::vector<PreparedSqlCache::Key> statements_run_;
   bool writes_ascii_ =
@@ -149,17 +170,7 @@ class DatabaseTransaction final : public HandlerTransaction {
   // ---- the call
   CallFrame frame_;
   Clock::time_point call_began_{};
-  bool failed_ = false;             ///< a statement failed: none runs until a savepoint is rolled back to
-  bool over_ = false;               ///< no further statement runs in this call
-  bool ran_ = false;                ///< a statement ran
-  bool running_ = false;            ///< a statement of the handler is at the server
-  bool leaves_state_ = false;       ///< a statement left state that later calls would see
-  bool must_repeat_ = false;        ///< the transaction runs again
-  bool lost_in_statement_ = false;  ///< the connection broke while a statement ran
-  bool was_cut_off_ = false;        ///< the server did not end a statement in time
-  bool waited_long_ = false;        ///< connecting used up more of the call's time than is left
-  std::optional<SqlError> first_error_;
-  std::optional<std::string> violation_;
+  CallFacts facts_;
 
   // ---- the session
   std::atomic<bool> waiting_{false};  ///< any thread

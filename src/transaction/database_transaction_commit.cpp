@@ -110,7 +110,12 @@ CommitEnd DatabaseTransaction::commit(const std::vector<inbox::Settlement>& sett
   });
   if (!failure) return end;
   reset_transaction();
-  if (failure->fault == inbox::Fault::in_doubt) return resolve_in_doubt(settlements);
+  if (failure->fault == inbox::Fault::in_doubt) {
+    change(TransactionState::in_doubt);
+    end = resolve_in_doubt(settlements);
+    change(TransactionState::idle);
+    return end;
+  }
   connection_.close();  // its transaction may still be open, with the handler's writes
   end.kind = CommitEnd::Kind::repeat;
   end.error = error_of(*failure);
@@ -118,17 +123,20 @@ CommitEnd DatabaseTransaction::commit(const std::vector<inbox::Settlement>& sett
 }
 
 CommitEnd DatabaseTransaction::try_commit(const std::vector<inbox::Settlement>& settlements) {
-  const bool resets_session = begun_ && is_session_check_due();
-  const bool ran = begun_ && !statements_run_.empty();
-  const auto limit = settings_.deadline + milliseconds{ran ? timeout_ms_ : 0};
+  const bool ran = timeout_ms_ && !statements_run_.empty();
+  const bool resets_session = ran && is_session_check_due();
+  const auto limit = settings_.deadline + milliseconds{ran ? *timeout_ms_ : 0};
   std::size_t first_own = 0, committed = 0;
   SessionReset reset;
   const Sent sent = send(Effect::writes, limit, false, [&](inbox::Pipeline& pipeline) {
     // The handler's deferred triggers run under its role, search path and timeout.
     if (ran) add_own(pipeline, inbox::statements::tx_constraints, {});
     first_own = pipeline.size();
-    if (!begun_) pipeline.run("begin isolation level read committed");
-    begun_ = true;
+    if (!timeout_ms_) {
+      pipeline.run("begin isolation level read committed");
+      change(TransactionState::begun);
+      timeout_ms_ = 0;
+    }
     // tx_enter changed it. The default comes from the session's options, which the user may set.
     if (frame_.lock_wait.count() > 0) pipeline.run("set local lock_timeout to default");
     add_leaving(pipeline);
@@ -216,7 +224,6 @@ CommitEnd DatabaseTransaction::resolve_in_doubt(const std::vector<inbox::Settlem
     auto answer = inbox::ask([&] { return end_of(still_pending(settlements), settlements); });
     if (auto* const end = std::get_if<CommitEnd>(&answer)) return in_doubt(std::move(*end));
     const auto& failure = std::get<inbox::DatabaseFailure>(answer);
-    reset_transaction();
     connection_.close();  // the state of the session is unknown
     if (failure.fault == inbox::Fault::stop) {
       log_.error("transaction.outcome_refused", {{"error", failure.message}});

@@ -35,7 +35,7 @@ struct Columns {
 std::unique_ptr<SqlResult> DatabaseTransaction::publish(std::span<const OutboxMessage> messages,
                                                         std::span<base::Uuid> ids) {
   if (auto refused = refusal()) return refused;
-  ran_ = true;
+  facts_.end.ran = true;
   auto answer = inbox::ask([&] { return run_publish(messages, ids); });
   if (const auto* const failure = std::get_if<inbox::DatabaseFailure>(&answer)) return lost(*failure);
   return std::get<std::unique_ptr<SqlResult>>(std::move(answer));
@@ -51,9 +51,9 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run_publish(std::span<const Outb
     if (switches) add_role(pipeline, "");
     own = add_own(pipeline, inbox::statements::tx_publish, columns.parameters());
     if (switches) add_role(pipeline, settings_.handler_role);
-    running_ = true;
+    facts_.running = true;
   });
-  running_ = false;
+  facts_.running = false;
   if (const PGresult* const bad = first_failure(sent.results)) {
     SqlError error = error_of(bad);
     if (bad != sent.results[own].get()) error.will_repeat = true;

@@ -49,7 +49,7 @@ void DatabaseTransaction::check_session() {
     }
     const PGresult* const held = sent.results[answer].get();
     if (PQgetisnull(held, 0, 0) != 0) return;
-    violation_ = PQgetvalue(held, 0, 0);
+    facts_.end.violation = PQgetvalue(held, 0, 0);
     checks_left_ = checks_after_a_finding;
   });
   if (failure) lost(*failure);

@@ -64,16 +64,17 @@ bool is_repeated_state(std::string_view sqlstate) {
 
 /// Null: a statement may run.
 std::unique_ptr<SqlResult> DatabaseTransaction::refusal() {
-  if (over_) {
-    SqlError error = first_error_.value_or(error_with("25P02", "this call cannot run any more statements"));
-    error.will_repeat = must_repeat_;
+  if (is_over()) {
+    const auto& earlier = facts_.end.unhandled_error;
+    SqlError error = earlier.value_or(error_with("25P02", "this call cannot run any more statements"));
+    error.will_repeat = state_ == TransactionState::repeat;
     return result_with(std::move(error));
   }
-  if (failed_) {
+  if (has_failed()) {
     return result_with(error_with("25P02", "an earlier statement failed; roll back to a savepoint first"));
   }
   if (Clock::now() < frame_.deadline) return nullptr;
-  over_ = true;
+  facts_.over = true;
   return failed(error_with(past_deadline, "the call is past its deadline"));
 }
 
@@ -84,7 +85,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::execute(const SqlStatement& stat
     error.not_run = true;
     return failed(std::move(error));
   }
-  ran_ = true;
+  facts_.end.ran = true;
   auto answer = inbox::ask([&] {
     auto result = run(statement);
     if (!result->error) watch_bodies(statement);
@@ -108,8 +109,8 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run_trusting(const SqlStatement&
                                                              std::span<const CallEvent> events) {
   const std::int32_t before = savepoint();
   auto result = run(statement, events, EventSource::trusting);
-  if (over_ || !failed_ || result->error->not_run || !may_be_payload(result->error->sqlstate)) {
-    savepoints_.release(before, failed_);
+  if (is_over() || !has_failed() || result->error->not_run || !may_be_payload(result->error->sqlstate)) {
+    savepoints_.release(before, has_failed());
     return result;
   }
   if (savepoints_.roll_back_to(before)) clear_failure();
@@ -119,7 +120,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run_trusting(const SqlStatement&
 
 /// Behind a savepoint: a question of the daemon's own must not fail the handler's call.
 void DatabaseTransaction::watch_bodies(const SqlStatement& statement) {
-  if (frame_.body_watch == nullptr || !statement.with_events || over_ || Clock::now() >= frame_.deadline) return;
+  if (frame_.body_watch == nullptr || !statement.with_events || is_over() || Clock::now() >= frame_.deadline) return;
   if (!frame_.body_watch->is_due(Clock::now())) return;
   const auto paths = body_paths(statement.text);
   if (paths.empty()) return;
@@ -134,7 +135,7 @@ void DatabaseTransaction::watch_bodies(const SqlStatement& statement) {
   if (!answer->error) {
     savepoints_.release(before, false);
     frame_.body_watch->add(paths, answer->value(0, 0).integer, answer->value(0, 1).integer, Clock::now());
-  } else if (!over_ && savepoints_.roll_back_to(before)) {
+  } else if (!is_over() && savepoints_.roll_back_to(before)) {
     clear_failure();
   }
 }
@@ -150,7 +151,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
     }
   }
   PreparedSql& prepared = *cache_.find(key);
-  leaves_state_ = leaves_state_ || prepared.leaves_state;
+  facts_.end.leaves_state = facts_.end.leaves_state || prepared.leaves_state;
   has_published_ = has_published_ || prepared.publishes;
   SqlParameters parameters;
   if (auto error = parameters.add(statement.values, prepared.types)) return failed(std::move(*error));
@@ -160,9 +161,9 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
   const Sent sent = send(Effect::reads, limit, true, [&](inbox::Pipeline& pipeline) {
     pipeline.execute(prepared.name, parameters.wire(), prepared.shape.binary ? 1 : 0);
     pipeline.rows_to(rows);
-    running_ = true;
+    facts_.running = true;
   });
-  running_ = false;
+  facts_.running = false;
   statements_run_.push_back(key);
   if (const PGresult* const bad = first_failure(sent.results)) {
     SqlError error = error_of(bad);
@@ -237,15 +238,13 @@ bool DatabaseTransaction::is_short_of_memory(const SqlError& error, const SqlSta
 }
 
 std::unique_ptr<SqlResult> DatabaseTransaction::failed(SqlError error, bool stale_plan) {
-  failed_ = true;
   // The connection stays open, so this happens only once.
-  if (waited_long_ && error.sqlstate == past_deadline) error.will_repeat = true;
-  if (error.will_repeat || stale_plan || is_repeated_state(error.sqlstate)) {
-    error.will_repeat = over_ = must_repeat_ = true;
-  }
-  if (inbox::fault_of(error.sqlstate) == inbox::Fault::reconnect && must_repeat_)
+  if (facts_.waited_long && error.sqlstate == past_deadline) error.will_repeat = true;
+  if (stale_plan || is_repeated_state(error.sqlstate)) error.will_repeat = true;
+  change(error.will_repeat ? TransactionState::repeat : TransactionState::failed);
+  if (inbox::fault_of(error.sqlstate) == inbox::Fault::reconnect && error.will_repeat)
     connection_.close();  // a standby, or another session of a pooler
-  first_error_ = error;
+  facts_.end.unhandled_error = error;
   return result_with(std::move(error));
 }
 
@@ -253,8 +252,8 @@ std::unique_ptr<SqlResult> DatabaseTransaction::failed(SqlError error, bool stal
 void DatabaseTransaction::transaction_ended(std::string how) {
   log_.error("transaction.bypassed", {{"worker", purpose_}, {"how", how}});
   close();
-  violation_ = std::move(how);
-  over_ = true;
+  facts_.end.violation = std::move(how);
+  facts_.over = true;
 }
 
 std::unique_ptr<SqlResult> DatabaseTransaction::lost(const inbox::DatabaseFailure& failure) {
@@ -262,7 +261,9 @@ std::unique_ptr<SqlResult> DatabaseTransaction::lost(const inbox::DatabaseFailur
   error.will_repeat = true;
   // If the server still ran that statement, its locks would fail the next try.
   if (failure.was_cut_off) access_.await_cut_off_statement();
-  if (std::exchange(running_, false)) (failure.was_cut_off ? was_cut_off_ : lost_in_statement_) = true;
+  if (std::exchange(facts_.running, false)) {
+    (failure.was_cut_off ? facts_.end.was_cut_off : facts_.end.lost_in_statement) = true;
+  }
   return failed(std::move(error));
 }
 

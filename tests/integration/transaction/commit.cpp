@@ -328,3 +328,24 @@ TEST_CASE("a deadlock repeats the transaction, whatever the handler's verdict") 
   CHECK(fixture.commit_all().kind == Kind::committed);
   CHECK(fixture.notes("text = 'ours'") == 2);
 }
+
+TEST_CASE("rolling back to a savepoint after a serialization failure hides neither the repetition nor its reason") {
+  HandlerTransactionFixture fixture{1};
+  fixture.inbox.database().run("create function " + fixture.app +
+                               ".unlucky() returns int language plpgsql as $$ begin "
+                               "raise 'not now' using errcode = '40001'; end $$");
+  fixture.begin(0, 1);
+  const auto point = fixture.transaction->savepoint();
+  CHECK(fixture.execute("select unlucky()")->error.value().will_repeat);
+  fixture.transaction->rollback_to(point);
+  CHECK(fixture.transaction->state() == transaction::HandlerSql::State::over);
+  CHECK(fixture.execute("select 1")->error.value().will_repeat);
+  const auto end = fixture.transaction->end_call();
+  CHECK(end.must_repeat);
+  CHECK(end.unhandled_error.value().sqlstate == "40001");
+  fixture.transaction->roll_back();
+  fixture.begin(0, 1);
+  CHECK(!fixture.execute("select 1")->error);
+  CHECK(!fixture.transaction->end_call().must_repeat);
+  CHECK(fixture.commit_all().kind == transaction::CommitEnd::Kind::committed);
+}
