@@ -18,12 +18,9 @@ using Why = inbox::SetAside::Why;
 constexpr std::size_t delete_at_once = 2'000;
 constexpr auto delete_after = 4ms;
 constexpr auto look_for_due_lanes_every = 1s;
-constexpr auto look_for_stalled_every = 1s;
 constexpr auto look_below_low_water_every = 60s;
-constexpr auto wait_for_answer = 300ms;
 /// How long a producer that was given up may take to report on its messages.
 constexpr auto longest_drain = 2s;
-constexpr auto next_trial_after = 1s;
 constexpr auto longest_sending = 200ms;
 /// If a message cannot be sent yet and no other one ends.
 constexpr auto held_for = 200ms;
@@ -47,13 +44,13 @@ constexpr std::size_t most_set_aside = 1'000;
 
 Sender::Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int64_t low_water,
                Clock::time_point taken_at, inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer,
-               MakeProducer make_trial, Refusals& refusals, Counts& counts, base::Repeats& repeats, base::Logger& log)
+               Trial::Make make_trial, Refusals& refusals, Counts& counts, base::Repeats& repeats, base::Logger& log)
     : settings_{settings},
       lease_{lease},
       connection_{connection},
       allowed_{settings_.topics, connection_},
-      producer_{std::move(producer)},
-      make_trial_{std::move(make_trial)},
+      stream_{std::move(producer), log},
+      trial_{std::move(make_trial), log},
       refusals_{refusals},
       counts_{counts},
       repeats_{repeats},
@@ -70,13 +67,13 @@ Sender::State Sender::turn(bool reads) {
   take_ends(waits ? 5ms : 0ms);
   note_stalled();
   log_refused_topics();
-  const bool is_resized = refusals_.make_smaller(Clock::now());
-  const bool has_failed = is_resized || !refused_.empty() || is_stalled_ || producer_->failure().has_value();
+  stream_.review(refusals_, Clock::now());
+  const bool has_failed = stream_.state() != Stream::State::sending;
   if (has_failed) drain();
   if (!renew() || !set_failures_aside()) return State::lost;
   if ((has_failed || is_due_to_delete()) && !delete_sent()) return State::lost;
-  if (has_failed) return is_resized ? State::resized : State::failed;
-  if (trial_ && trial_->failure()) drop_trial();
+  if (has_failed) return stream_.state() == Stream::State::resized ? State::resized : State::failed;
+  if (trial_.has_failed()) drop_trial();
   found_some_ = false;
   if (!reads || !has_room()) return State::waiting;
   if (Clock::now() < next_read_) return State::busy;
@@ -86,7 +83,7 @@ Sender::State Sender::turn(bool reads) {
 
 void Sender::finish(std::chrono::milliseconds longest) {
   const auto end = Clock::now() + longest;
-  while (has_in_flight() && Clock::now() < end && Clock::now() < lease_end_ && !producer_->failure()) take_ends(10ms);
+  while (has_in_flight() && Clock::now() < std::min(end, lease_end_) && !stream_.producer->failure()) take_ends(10ms);
   if (Clock::now() >= lease_end_) return;
   if (!set_failures_aside() || !delete_sent()) return;
   inbox::release_relay(connection_, lease_, low_water());
@@ -95,16 +92,14 @@ void Sender::finish(std::chrono::milliseconds longest) {
 // ---- ends of messages
 
 void Sender::take_ends(std::chrono::milliseconds longest) {
-  for (const Delivery& end : producer_->take(longest)) note_end(end, false);
-  if (trial_) {
-    for (const Delivery& end : trial_->take(0ms)) note_end(end, true);
-  }
-  counts_.in_flight = static_cast<std::int64_t>(in_flight_.size());
+  for (const Delivery& end : stream_.producer->take(longest)) note_end(end, stream_.flight);
+  for (const Delivery& end : trial_.take()) note_end(end, trial_.flight);
+  counts_.in_flight = static_cast<std::int64_t>(in_flight());
 }
 
-void Sender::note_end(const Delivery& end, bool is_trial) {
-  const auto at = in_flight_.find(end.id);
-  if (at == in_flight_.end() || at->second.is_trial != is_trial) return;
+void Sender::note_end(const Delivery& end, Flight& of) {
+  const auto at = of.find(end.id);
+  if (at == of.end()) return;
   switch (end.end) {
     case Delivery::End::failed:
       return;  // stays in the database, for the next producer
@@ -113,7 +108,7 @@ void Sender::note_end(const Delivery& end, bool is_trial) {
     case Delivery::End::topic_refused:
       return note_refused(end.id, Why::topic_refused, end.topic, end.error);
     case Delivery::End::refused:
-      is_trial ? note_refused_alone(end) : refused_.push_back(end);
+      &of == &trial_.flight ? note_refused_alone(end, of) : stream_.refused.push_back(end);
   }
 }
 
@@ -121,8 +116,7 @@ void Sender::note_sent(std::int64_t id, const InFlight& message) {
   if (sent_.empty()) sent_since_ = Clock::now();
   sent_.push_back({id, message.message_id, message.lane});
   if (message.lane) ++lanes_[*message.lane];  // in flight until it is deleted
-  newest_acknowledged_ = std::max(newest_acknowledged_, message.since);
-  has_news_ = true;
+  stream_.acknowledged(message.since);
   refusals_.note_sent(id);
   next_read_ = {};
   forget(id);
@@ -132,7 +126,7 @@ void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, cons
   const bool is_topics = why == Why::topic_refused;
   inbox::SetAside aside{id, why, error.substr(0, most_error_bytes)};
   const bool is_young =
-      is_topics && !topic.empty() && allowed_.contains(topic) && producer_->missing_for(topic) < young_for;
+      is_topics && !topic.empty() && allowed_.contains(topic) && stream_.producer->missing_for(topic) < young_for;
   if (is_topics) aside.retry = settings_.retry;
   if (is_young) aside.retry = std::min<std::chrono::milliseconds>(young_retry, settings_.retry);
   aside_.push_back(std::move(aside));
@@ -160,89 +154,78 @@ void Sender::log_refused_topics() {
   refused_topics_.clear();
 }
 
-void Sender::note_refused_alone(const Delivery& end) {
-  if (end.is_too_large) refusals_.note_too_large(std::string{end.topic}, in_flight_[end.id].bytes, Clock::now());
+void Sender::note_refused_alone(const Delivery& end, Flight& of) {
+  if (end.is_too_large) refusals_.note_too_large(std::string{end.topic}, of[end.id].bytes, Clock::now());
   note_refused(end.id, Why::refused, end.topic, end.error);
 }
 
 /// Brokers refuse whole batches. The messages of one are tried alone, apart from the main stream.
 void Sender::judge_refused_batch() {
-  if (refused_.size() == 1) {
-    note_refused_alone(refused_.front());
-  } else if (!refused_.empty()) {
+  if (stream_.refused.size() == 1) {
+    note_refused_alone(stream_.refused.front(), stream_.flight);
+  } else if (!stream_.refused.empty()) {
     std::set<std::int64_t> messages;
     std::size_t bytes = 0;
-    for (const Delivery& end : refused_) {
+    for (const Delivery& end : stream_.refused) {
       aside_.push_back({end.id, Why::suspect});
       messages.insert(end.id);
-      bytes += in_flight_[end.id].bytes;
+      bytes += stream_.flight[end.id].bytes;
       forget(end.id);
     }
     refusals_.note_batch(std::move(messages), bytes);
     has_refused_ = true;
   }
-  refused_.clear();
+  stream_.refused.clear();
 }
 
-/// Brokers that answer and do not acknowledge a message would hold up all others: its topic waits instead. If they do
-/// not answer, nothing can be sent anyway; if they are slow, messages are acknowledged about in the order of sending.
+/// The topics of stalled messages wait.
 void Sender::note_stalled() {
   const auto now = Clock::now();
-  if (now < next_stall_check_) return;
-  next_stall_check_ = now + look_for_stalled_every;
-  if (std::exchange(has_news_, false)) last_news_ = now;
-  const auto is_old = [&](const auto& entry) { return now - entry.second.since >= look_for_stalled_every * 2; };
-  const bool waits = std::any_of(in_flight_.begin(), in_flight_.end(), is_old);
-  if (!waits) return answered_since_.reset();
-  if (!producer_->is_answered(wait_for_answer)) {
-    next_stall_check_ = now + look_for_stalled_every * 5;  // unanswered questions keep others from the connection
-    return answered_since_.reset();
+  if (!stream_.is_check_due(now)) return;
+  auto oldest = Clock::time_point::max();
+  for (const Flight* flight : {&stream_.flight, &trial_.flight}) {
+    for (const auto& [id, message] : *flight) oldest = std::min(oldest, message.since);
   }
-  if (!answered_since_) answered_since_ = now;
-  if (now - *answered_since_ < settings_.stalled_after) return;
-  const auto last = now - last_news_ >= settings_.stalled_after ? now : newest_acknowledged_;
-  std::vector<std::int64_t> stalled;
-  for (const auto& [id, message] : in_flight_) {
-    if (last - message.since >= settings_.stalled_after) stalled.push_back(id);
-  }
-  if (stalled.empty()) return;
-  bool is_trial_stalled = false;
-  for (const std::int64_t id : stalled) {
-    (in_flight_[id].is_trial ? is_trial_stalled : is_stalled_) = true;
-    note_refused(id, Why::topic_refused, "",
-                 "the brokers answer, but do not acknowledge it; is a partition without leader or in-sync replicas?");
-  }
-  if (is_trial_stalled) drop_trial();
-  answered_since_.reset();
+  const auto sent_before = stream_.find_stalled(now, oldest, settings_.stalled_after);
+  if (!sent_before) return;
+  const auto stop = [&](const Flight& flight) {
+    std::vector<std::int64_t> stalled;
+    for (const auto& [id, message] : flight) {
+      if (message.since <= *sent_before) stalled.push_back(id);
+    }
+    for (const std::int64_t id : stalled) {
+      note_refused(id, Why::topic_refused, "",
+                   "the brokers answer, but do not acknowledge it; is a partition without leader or in-sync replicas?");
+    }
+    return !stalled.empty();
+  };
+  if (stop(stream_.flight)) stream_.fail();
+  if (stop(trial_.flight)) drop_trial();
 }
 
 void Sender::forget(std::int64_t id) {
-  const auto at = in_flight_.find(id);
-  if (at == in_flight_.end()) return;
-  in_flight_bytes_ -= at->second.bytes;
-  if (at->second.lane && --lanes_[*at->second.lane] == 0) lanes_.erase(*at->second.lane);
-  in_flight_.erase(at);
+  for (Flight* const flight : {&stream_.flight, &trial_.flight}) {
+    if (const auto message = flight->extract(id)) forget(message.mapped());
+  }
+}
+
+void Sender::forget(const InFlight& message) {
+  in_flight_bytes_ -= message.bytes;
+  if (message.lane && --lanes_[*message.lane] == 0) lanes_.erase(*message.lane);
 }
 
 /// The main producer is given up: its last reports tell which messages it has sent, and which were refused.
 void Sender::drain() {
-  producer_->purge();
+  stream_.producer->purge();
   const auto end = Clock::now() + longest_drain;
   do {
     take_ends(10ms);
-  } while (producer_->has_open() && Clock::now() < end);
+  } while (stream_.producer->has_open() && Clock::now() < end);
   judge_refused_batch();
 }
 
-/// Its messages stay in the database, due.
 void Sender::drop_trial() {
-  trial_.reset();
-  next_trial_ = Clock::now() + next_trial_after;
-  std::vector<std::int64_t> dropped;
-  for (const auto& [id, message] : in_flight_) {
-    if (message.is_trial) dropped.push_back(id);
-  }
-  for (const std::int64_t id : dropped) forget(id);
+  for (const auto& [id, message] : trial_.rest(Clock::now())) forget(message);
 }
 
 // ---- the database
@@ -277,7 +260,7 @@ bool Sender::set_failures_aside() {
 
 bool Sender::is_due_to_delete() const {
   return !sent_.empty() &&
-         (in_flight_.empty() || sent_.size() >= delete_at_once || Clock::now() - sent_since_ >= delete_after);
+         (!has_in_flight() || sent_.size() >= delete_at_once || Clock::now() - sent_since_ >= delete_after);
 }
 
 bool Sender::delete_sent() {
@@ -303,8 +286,8 @@ bool Sender::delete_sent() {
 /// Of the main stream, apart from lanes.
 std::optional<std::int64_t> Sender::lowest_in_flight() const {
   const auto lowest =
-      std::find_if(in_flight_.begin(), in_flight_.end(), [](const auto& entry) { return !entry.second.lane; });
-  return lowest == in_flight_.end() ? std::nullopt : std::optional{lowest->first};
+      std::find_if(stream_.flight.begin(), stream_.flight.end(), [](const auto& entry) { return !entry.second.lane; });
+  return lowest == stream_.flight.end() ? std::nullopt : std::optional{lowest->first};
 }
 
 /// Messages to delete count as in flight: the next read must not find them.
@@ -319,13 +302,13 @@ std::int64_t Sender::low_water() const {
 }
 
 bool Sender::has_room() const {
-  return in_flight_.size() < static_cast<std::size_t>(settings_.in_flight_messages) &&
+  return in_flight() < static_cast<std::size_t>(settings_.in_flight_messages) &&
          in_flight_bytes_ < settings_.in_flight_bytes;
 }
 
 bool Sender::read() {
   const auto began = Clock::now();
-  const auto room = settings_.in_flight_messages - static_cast<std::int64_t>(in_flight_.size());
+  const auto room = settings_.in_flight_messages - static_cast<std::int64_t>(in_flight());
   const inbox::OutboxBite bite{std::min<std::int64_t>(settings_.batch, room),
                                static_cast<std::int64_t>(settings_.batch_bytes)};
   const auto rows = inbox::read_outbox(connection_, gaps_.to_probe(began), highest_, bite);
@@ -370,14 +353,14 @@ bool Sender::read_due_lanes() {
     next_lanes_ = now + held_lanes_for;
     return true;
   }
-  std::vector<std::int64_t> in_flight;
-  for (const auto& [lane, messages] : lanes_) in_flight.push_back(lane);
+  std::vector<std::int64_t> lanes;
+  for (const auto& [lane, messages] : lanes_) lanes.push_back(lane);
   const inbox::OutboxBite bite{std::max(settings_.batch / 5, 1), static_cast<std::int64_t>(settings_.batch_bytes)};
-  const auto rows = inbox::read_due_lanes(connection_, lease_, bite, in_flight);
-  const std::size_t before = in_flight_.size();
+  const auto rows = inbox::read_due_lanes(connection_, lease_, bite, lanes);
+  const std::size_t before = in_flight();
   const auto sent = send(rows);
   if (!sent) return false;
-  next_lanes_ = now + (rows.size() == 0 ? look_for_due_lanes_every : in_flight_.size() > before ? 0ms : held_lanes_for);
+  next_lanes_ = now + (rows.size() == 0 ? look_for_due_lanes_every : in_flight() > before ? 0ms : held_lanes_for);
   found_some_ = found_some_ || rows.size() > 0;
   return true;
 }
@@ -397,8 +380,9 @@ std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
     // Both take time, and the lease must be renewed.
     if (now - began > longest_sending || aside_.size() >= most_set_aside) break;
     const inbox::OutboxRow row = rows.at(done);
-    if (in_flight_.contains(row.id) || (row.lane && row.id > end_of_sent)) continue;
-    if (row.is_alone && !has_trial()) continue;
+    if (stream_.flight.contains(row.id) || trial_.flight.contains(row.id)) continue;
+    if (row.lane && row.id > end_of_sent) continue;
+    if (row.is_alone && !trial_.begin(now)) continue;
     if (row.is_behind || (!row.is_alone && is_stopped(row))) {
       aside_.push_back({row.id, Why::behind});
     } else if (!row.lane && refusals_.is_suspect(row.topic, row.bytes(), now)) {
@@ -409,7 +393,7 @@ std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
       break;
     }
   }
-  counts_.in_flight = static_cast<std::int64_t>(in_flight_.size());
+  counts_.in_flight = static_cast<std::int64_t>(in_flight());
   if (!set_failures_aside()) return std::nullopt;
   return done;
 }
@@ -421,7 +405,7 @@ void Sender::learn_topics(const inbox::OutboxRows& rows) {
     allowed_.look_up(row.topic);
     if (allowed_.contains(row.topic)) topics.insert(row.topic);
   }
-  if (!topics.empty()) producer_->learn(topics, longest_question);
+  if (!topics.empty()) stream_.producer->learn(topics, longest_question);
 }
 
 /// The main producer has sent all messages below. A lane's message above may have to wait for one of its key.
@@ -442,19 +426,11 @@ void Sender::stop_key(const inbox::OutboxRow& row) {
   if (row.key) stopped_.insert({std::string{row.topic}, "k" + std::string{*row.key}});
 }
 
-bool Sender::has_trial() {
-  if (!trial_ && Clock::now() >= next_trial_) {
-    trial_ = make_trial_();
-    next_trial_ = Clock::now() + next_trial_after;
-  }
-  return trial_ != nullptr;
-}
-
 /// Without asking the producer, which would keep each message for seconds.
 void Sender::refuse_topic(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message) {
   stopped_.insert({std::string{row.topic}, ""});
   note_refused(row.id, Why::topic_refused, row.topic,
-               allowed_.contains(row.topic) ? producer_->refusal_of(message).error
+               allowed_.contains(row.topic) ? stream_.producer->refusal_of(message).error
                                             : "the topic is not in outbox.topics");
 }
 
@@ -465,7 +441,8 @@ bool Sender::send(const inbox::OutboxRow& row) {
   message.topic = row.topic;
   message.key = row.key;
   message.payload = row.payload;
-  const auto readiness = allowed_.contains(row.topic) ? producer_->readiness(message) : kafka::Readiness::missing;
+  const auto readiness =
+      allowed_.contains(row.topic) ? stream_.producer->readiness(message) : kafka::Readiness::missing;
   if (readiness == kafka::Readiness::missing) {
     refuse_topic(row, message);
     return true;
@@ -481,10 +458,11 @@ bool Sender::send(const inbox::OutboxRow& row) {
   }
   const std::string id = row.message_id.text();
   message.headers.emplace_back(is_dead_letter ? dead_letter_id_header : settings_.id_header, id);
-  in_flight_[row.id] = {row.bytes(), row.message_id, row.lane, row.is_alone, Clock::now()};
+  Flight& flight = row.is_alone ? trial_.flight : stream_.flight;
+  flight[row.id] = {row.bytes(), row.message_id, row.lane, Clock::now()};
   in_flight_bytes_ += row.bytes();
   if (row.lane) ++lanes_[*row.lane];
-  const auto refused = (row.is_alone ? trial_ : producer_)->send(message);
+  const auto refused = (row.is_alone ? trial_.producer : stream_.producer)->send(message);
   if (!refused || refused->end == Delivery::End::failed) return true;
   const bool is_topics = refused->end == Delivery::End::topic_refused;
   is_topics ? void(stopped_.insert({std::string{row.topic}, ""})) : stop_key(row);

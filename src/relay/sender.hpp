@@ -2,7 +2,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +18,8 @@
 #include "relay/allowed_topics.hpp"
 #include "relay/gaps.hpp"
 #include "relay/refusals.hpp"
+#include "relay/stream.hpp"
+#include "relay/trial.hpp"
 
 namespace inboxd::relay {
 
@@ -31,14 +32,12 @@ struct Counts {
   std::atomic<bool> is_owner{false};
 };
 
-/// Sends the outbox under one lease. The main producer sends in order and in large batches. The trial producer sends
-/// the first messages of stopped lanes, and those of refused batches, each in a batch of its own; it fails alone. Any
-/// failure of the main producer or the lease ends the sender: its successor begins where the database says, and repeats
-/// at most the messages in flight. One thread.
+/// Sends the outbox under one lease: the first messages of stopped lanes, and those of refused batches, by the trial,
+/// all others by the stream. Any failure of the stream or the lease ends the sender: its successor begins where the
+/// database says, and repeats at most the messages in flight. One thread.
 class Sender final {
  public:
   using Clock = std::chrono::steady_clock;
-  using MakeProducer = std::function<std::unique_ptr<kafka::Producer>()>;
   enum class State {
     busy,     ///< turn again at once
     waiting,  ///< nothing to read; messages may be in flight
@@ -48,7 +47,7 @@ class Sender final {
   };
 
   Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int64_t low_water, Clock::time_point taken_at,
-         inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer, MakeProducer make_trial,
+         inbox::Connection& connection, std::unique_ptr<kafka::Producer> producer, Trial::Make make_trial,
          Refusals& refusals, Counts& counts, base::Repeats& repeats, base::Logger& log);
   ~Sender();
   Sender(const Sender&) = delete;
@@ -59,33 +58,27 @@ class Sender final {
   /// Waits for the messages in flight, at most so long, deletes them and releases the lease.
   void finish(std::chrono::milliseconds longest);
 
-  bool has_in_flight() const { return !in_flight_.empty(); }
+  bool has_in_flight() const { return in_flight() > 0; }
   bool has_room() const;
   /// Messages were refused, which explains the end of the producer.
   bool has_refused() const { return has_refused_; }
-  std::string failure() const { return producer_->failure().value_or("a message was refused"); }
+  std::string failure() const { return stream_.producer->failure().value_or("a message was refused"); }
   bool has_lost_commits() const { return has_lost_commits_; }
   /// A message of a lane may follow at once.
   bool has_due_lanes() const { return next_lanes_ == Clock::time_point{}; }
 
  private:
-  struct InFlight {
-    std::size_t bytes = 0;
-    base::Uuid message_id;
-    std::optional<std::int64_t> lane;
-    bool is_trial = false;
-    Clock::time_point since;
-  };
-
+  std::size_t in_flight() const { return stream_.flight.size() + trial_.flight.size(); }
   void take_ends(std::chrono::milliseconds longest);
-  void note_end(const kafka::Delivery& end, bool is_trial);
+  void note_end(const kafka::Delivery& end, Flight& of);
   void note_sent(std::int64_t id, const InFlight& message);
   void note_refused(std::int64_t id, inbox::SetAside::Why why, std::string_view topic, const std::string& error);
   void log_refused_topics();
-  void note_refused_alone(const kafka::Delivery& end);
+  void note_refused_alone(const kafka::Delivery& end, Flight& of);
   void judge_refused_batch();
   void note_stalled();
   void forget(std::int64_t id);
+  void forget(const InFlight& message);
   void drain();
   void drop_trial();
   bool renew();
@@ -101,7 +94,6 @@ class Sender final {
   void learn_topics(const inbox::OutboxRows& rows);
   void refuse_topic(const inbox::OutboxRow& row, const kafka::OutgoingMessage& message);
   void stop_key(const inbox::OutboxRow& row);
-  bool has_trial();
   bool is_stopped(const inbox::OutboxRow& row) const;
   std::optional<std::int64_t> lowest_in_flight() const;
   std::int64_t frontier() const;
@@ -111,10 +103,8 @@ class Sender final {
   const inbox::RelayLease lease_;
   inbox::Connection& connection_;
   AllowedTopics allowed_;
-  std::unique_ptr<kafka::Producer> producer_;
-  const MakeProducer make_trial_;
-  std::unique_ptr<kafka::Producer> trial_;  ///< made when it is needed
-  Clock::time_point next_trial_{};          ///< after a failure
+  Stream stream_;
+  Trial trial_;
   Refusals& refusals_;
   Counts& counts_;
   base::Repeats& repeats_;
@@ -125,19 +115,12 @@ class Sender final {
   Clock::time_point next_check_;   ///< for messages below the low-water mark
   Clock::time_point next_read_{};  ///< a message could not be sent yet
   Clock::time_point next_lanes_{};
-  Clock::time_point next_stall_check_{};
-  std::optional<Clock::time_point> answered_since_;  ///< the brokers, while a message waits for them
-  Clock::time_point newest_acknowledged_{};          ///< sending of the newest message that was acknowledged
-  Clock::time_point last_news_{};                    ///< of an acknowledgement
-  bool has_news_ = false;
   std::int64_t highest_;  ///< id read
   Gaps gaps_;
-  std::map<std::int64_t, InFlight> in_flight_;
   std::size_t in_flight_bytes_ = 0;
   std::map<std::int64_t, int> lanes_;     ///< messages in flight or to delete of each lane
   std::vector<inbox::SentMessage> sent_;  ///< to delete
   Clock::time_point sent_since_{};
-  std::vector<kafka::Delivery> refused_;                   ///< by the main producer, not judged yet
   std::vector<inbox::SetAside> aside_;                     ///< to record before the next read
   std::set<std::pair<std::string, std::string>> stopped_;  ///< topic, k and key ("": all) stopped in this batch
   std::set<std::string> refused_topics_;  ///< since the last line in the log
@@ -145,7 +128,6 @@ class Sender final {
   std::int64_t refused_id_ = 0;
   bool has_refused_ = false;
   bool has_lost_commits_ = false;
-  bool is_stalled_ = false;  ///< the main producer, with a message that the brokers do not acknowledge
   bool found_some_ = false;
   bool is_caught_up_ = false;  ///< a read has found nothing since the start
 };
