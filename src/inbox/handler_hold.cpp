@@ -2,6 +2,7 @@
 
 #include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
+#include "inbox/value_of.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -16,10 +17,9 @@ std::vector<HandlerHold> read_holds(Connection& connection, const base::Uuid& ow
   std::vector<HandlerHold> out;
   const pqxx::params parameters{owner.text(), ids.finish(), trying.finish(), trial.count()};
   for (const auto& row : connection.access().call(statements::handler_holds, parameters)) {
-    const auto state = row[1].view();
-    out.push_back({row[0].as<std::int32_t>(), state == "trial"  ? State::trial
-                                              : state == "held" ? State::held
-                                                                : State::open});
+    const auto state = value_of<State>(
+        row[1].view(), {{"open", State::open}, {"held", State::held}, {"trial", State::trial}});
+    out.push_back({row[0].as<std::int32_t>(), state});
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/row_reader.hpp"
+#include "inbox/value_of.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -18,9 +19,9 @@ bool matches_one(std::string_view name, std::string_view pattern) {
 }
 
 Subscription::Order order_of(std::string_view mode, std::string_view scope) {
-  if (mode == "batch") return Subscription::Order::of_handler;
-  if (mode != "sequential") return Subscription::Order::none;
-  return scope == "handler" ? Subscription::Order::of_handler : Subscription::Order::of_partition;
+  using enum Subscription::Order;
+  const auto in_scope = value_of<Subscription::Order>(scope, {{"handler", of_handler}, {"partition", of_partition}});
+  return value_of<Subscription::Order>(mode, {{"single", none}, {"sequential", in_scope}, {"batch", of_handler}});
 }
 
 }  // namespace

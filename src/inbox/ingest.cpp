@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/event_columns.hpp"
+#include "inbox/value_of.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -144,9 +145,10 @@ std::vector<std::optional<event::OffsetSet>> pending_left(std::string_view text,
 
 IngestResult read_result(const pqxx::row& row, const IngestBatch& batch) {
   IngestResult out;
-  out.routing_is_stale = row[0].view() == "routing";
-  out.sequence_is_lost = row[0].view() == "sequence";
-  if (out.routing_is_stale || out.sequence_is_lost) return out;
+  const std::string_view status = row[0].view();
+  out.routing_is_stale = status == "routing";
+  out.sequence_is_lost = status == "sequence";
+  if (!value_of<bool>(status, {{"stored", true}, {"routing", false}, {"sequence", false}})) return out;
   const auto moved = numbers<std::int32_t>(row[1].view());
   if (moved.size() < batch.steps.size()) {
     for (const ShardStep& step : batch.steps) {

@@ -1,11 +1,11 @@
 #include "inbox/sequence.hpp"
 
-#include <array>
 #include <utility>
 
 #include "inbox/array_parameter.hpp"
 #include "inbox/claimed_rows.hpp"
 #include "inbox/connection_access.hpp"
+#include "inbox/value_of.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -24,32 +24,10 @@ struct SequenceArrays {
   }
 };
 
-SequenceRead::State state_of(std::string_view text) {
-  using State = SequenceRead::State;
-  static constexpr std::array<std::pair<std::string_view, State>, 6> states{{{"end", State::end},
-                                                                             {"more", State::more},
-                                                                             {"leased", State::leased},
-                                                                             {"waits", State::waits},
-                                                                             {"lost", State::lost},
-                                                                             {"ended", State::ended}}};
-  for (const auto& [name, state] : states) {
-    if (name == text) return state;
-  }
-  return State::lost;
-}
-
-WindowTurn::State turn_state_of(std::string_view text) {
-  using State = WindowTurn::State;
-  static constexpr std::array<std::pair<std::string_view, State>, 6> states{{{"open", State::open},
-                                                                             {"closed", State::closed},
-                                                                             {"running", State::running},
-                                                                             {"empty", State::empty},
-                                                                             {"postponed", State::postponed},
-                                                                             {"lost", State::lost}}};
-  for (const auto& [name, state] : states) {
-    if (name == text) return state;
-  }
-  return State::lost;
+SequenceRead::State state_of(std::string_view word) {
+  using enum SequenceRead::State;
+  return value_of<SequenceRead::State>(
+      word, {{"end", end}, {"more", more}, {"leased", leased}, {"waits", waits}, {"lost", lost}, {"ended", ended}});
 }
 
 pqxx::result ask_claim(Connection::Access& access, const ClaimInOrderRequest& request) {
@@ -149,16 +127,17 @@ ClaimedInOrder claim_in_order(Connection& connection, const ClaimInOrderRequest&
   auto& access = connection.access();
   ClaimedInOrder out;
   std::vector<ClaimedRow> rows;
-  for (const auto& row : ask_claim(access, request)) {
-    if (!row[4].is_null()) {
-      rows.push_back(read_row(row, request.claim));
-      continue;
-    }
-    out.sequences.push_back({row[1].as<std::int32_t>(), state_of(row[0].view()),
-                             row[2].as<std::optional<std::int32_t>>().value_or(0),
-                             row[3].as<std::optional<std::int64_t>>().value_or(-1)});
+  const auto answer = ask_claim(access, request);
+  for (const auto& row : answer) {
+    if (!row[4].is_null()) rows.push_back(read_row(row, request.claim));
   }
   try {
+    for (const auto& row : answer) {
+      if (!row[4].is_null()) continue;
+      out.sequences.push_back({row[1].as<std::int32_t>(), state_of(row[0].view()),
+                               row[2].as<std::optional<std::int32_t>>().value_or(0),
+                               row[3].as<std::optional<std::int64_t>>().value_or(-1)});
+    }
     read_claimed(access, rows, {request.claim.bytes, request.claim.payloads},
                  access.bytes_per_event[request.claim.handler_id], out.claimed);
   } catch (...) {
@@ -177,7 +156,13 @@ WindowTurn turn_window(Connection& connection, const base::Uuid& owner, std::int
       pqxx::params{handler_id, owner.text(), plan.fence, plan.latest, plan.next, plan.at_least, plan.most_postponed,
                    plan.longest_postponed.count()})[0];
   WindowTurn out;
-  out.state = turn_state_of(row[0].view());
+  using enum WindowTurn::State;
+  out.state = value_of<WindowTurn::State>(row[0].view(), {{"open", open},
+                                                          {"closed", closed},
+                                                          {"running", running},
+                                                          {"empty", empty},
+                                                          {"postponed", postponed},
+                                                          {"lost", lost}});
   if (out.state == WindowTurn::State::lost) return out;
   out.now = row[1].as<event::Microseconds>();
   out.decided_until = row[2].as<event::Microseconds>();

@@ -2,6 +2,7 @@
 
 #include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
+#include "inbox/value_of.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -149,10 +150,9 @@ Fed feed_backfill(Connection& connection, const std::vector<std::int32_t>& handl
   auto most = array_of(ArrayParameter::Type::int4, bites);
   const pqxx::params parameters{ids.finish(), most.finish(), backfill_bite_bytes};
   const auto row = connection.access().run(statements::feed_backfill, parameters)[0];
-  const std::string state = row[0].as<std::string>();
+  using enum Fed::State;
   Fed out;
-  out.state = state == "fed" ? Fed::State::fed : state == "ended" ? Fed::State::ended
-            : state == "waits" ? Fed::State::waits : Fed::State::none;
+  out.state = value_of<Fed::State>(row[0].view(), {{"none", none}, {"waits", waits}, {"fed", fed}, {"ended", ended}});
   if (!row[1].is_null()) out.handler_id = row[1].as<std::int32_t>();
   out.read = row[2].as<std::int64_t>();
   out.events = row[3].as<std::int64_t>();

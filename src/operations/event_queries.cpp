@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "inbox/connection_access.hpp"
+#include "inbox/value_of.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -273,15 +274,14 @@ EventHistory read_history(inbox::Connection& connection, const HistoryRequest& r
 
 EventChange change_event(inbox::Connection& connection, const EventPlace& place, std::int64_t delivery_id,
                          const std::optional<std::string>& reason, const Deed& deed) {
-  static const std::map<std::string, EventChange> changes{{"done", EventChange::done},
-                                                          {"gone", EventChange::gone},
-                                                          {"leased", EventChange::leased},
-                                                          {"otherwise", EventChange::otherwise},
-                                                          {"purged", EventChange::purged}};
   const auto rows = connection.access().run(
       inbox::statements::op_event_change,
       pqxx::params{deed.actor, deed.asked, delivery_id, place.offset, place.event_id.text(), reason});
-  return changes.at(rows[0][0].as<std::string>());
+  return inbox::value_of<EventChange>(rows[0][0].view(), {{"done", EventChange::done},
+                                                          {"gone", EventChange::gone},
+                                                          {"leased", EventChange::leased},
+                                                          {"otherwise", EventChange::otherwise},
+                                                          {"purged", EventChange::purged}});
 }
 
 WaitingRetries retry_waiting(inbox::Connection& connection, const std::string& handler,

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "inbox/value_of.hpp"
 #include "operations/documents.hpp"
 #include "operations/handler_queries.hpp"
 #include "operations/operation_table.hpp"
@@ -95,7 +96,8 @@ Answer functions::handlers_resume(Context& context, const Arguments& arguments) 
   Document document = {
       {"dry_run", arguments.flag("dry-run")}, {"handler", name}, {"paused_reason", text_of(handler->paused_reason)}};
   if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
-  document["is_trying"] = resume_handler(*context.connection, name, context.actor) == "trying";
+  document["is_trying"] = inbox::value_of<bool>(resume_handler(*context.connection, name, context.actor),
+                                                {{"resumed", false}, {"trying", true}, {"running", false}});
   return {base::ExitCode::done, document, ""};
 }
 

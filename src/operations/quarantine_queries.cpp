@@ -2,6 +2,7 @@
 
 #include "inbox/connection_access.hpp"
 #include "inbox/event_columns.hpp"
+#include "inbox/value_of.hpp"
 #include "operations/row_columns.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
@@ -90,7 +91,7 @@ std::optional<Retried> retry_quarantined(inbox::Connection& connection, const Re
   for (inbox::ArrayParameter* const array : columns.in_order()) parameters.append(array->finish());
   for (inbox::ArrayParameter* const array : {&kafka, &still_id, &reason, &detail}) parameters.append(array->finish());
   const auto rows = connection.access().run(inbox::statements::op_quarantine_retry, parameters, Effect::writes);
-  if (rows[0][0].view() == "gone") return std::nullopt;
+  if (inbox::value_of<bool>(rows[0][0].view(), {{"stored", false}, {"gone", true}})) return std::nullopt;
   return Retried{rows[0][1].as<std::int64_t>(), rows[0][2].as<std::int64_t>(), rows[0][3].as<std::int64_t>()};
 }
 
