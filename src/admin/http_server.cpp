@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cassert>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -103,6 +104,13 @@ void HttpServer::turn() {
     if (polled[1 + i].revents != 0) accept_from(listeners_[i]);
   }
   count();
+}
+
+void HttpServer::Connection::change(State to) {
+  assert((to == State::working && state == State::receiving) ||
+         (to == State::sending && (state == State::receiving || state == State::working)) ||
+         ((to == State::receiving || to == State::closing) && state == State::sending));
+  state = to;
 }
 
 void HttpServer::accept_from(const Listener& listener) {
@@ -213,7 +221,7 @@ void HttpServer::hand_over(std::uint64_t id, Connection& connection, LaneWork wo
     ++counts_.queue_full;
     return answer(id, connection, busy("too many requests are waiting (admin.queue); try again later"));
   }
-  connection.state = Connection::State::working;
+  connection.change(Connection::State::working);
   connection.deadline = Clock::now() + limits_.answer;
   connection.lane = &lane;
   connection.nobody_waits = nobody_waits;
@@ -241,7 +249,7 @@ void HttpServer::answer(std::uint64_t id, Connection& connection, const HttpResp
     ++counts_.other_refusals;
   }
   abandon(connection);
-  connection.state = Connection::State::sending;
+  connection.change(Connection::State::sending);
   connection.deadline = Clock::now() + limits_.answer;
   connection.out = bytes_of(response, connection.without_body, !connection.keep_alive);
   connection.sent = 0;
@@ -264,11 +272,11 @@ void HttpServer::sent(std::uint64_t id, Connection& connection) {
   if (!connection.keep_alive) {
     // With unread bytes of the client, close() would reset the connection and lose the answer.
     ::shutdown(connection.socket.get(), SHUT_WR);
-    connection.state = Connection::State::closing;
+    connection.change(Connection::State::closing);
     connection.deadline = Clock::now() + last_words;
     return;
   }
-  connection.state = Connection::State::receiving;
+  connection.change(Connection::State::receiving);
   connection.is_timed = connection.reader.has_begun();
   connection.deadline = Clock::now() + (connection.is_timed ? limits_.receive : limits_.idle);
   next_request(id, connection);

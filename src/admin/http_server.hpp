@@ -72,6 +72,8 @@ class HttpServer final {
       sending,
       closing,  ///< after the last answer: reads on, so that the client gets the answer
     };
+    void change(State to);
+
     Socket socket;
     Peer peer;
     RequestReader reader;

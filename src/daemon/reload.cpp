@@ -1,5 +1,6 @@
 #include "daemon/reload.hpp"
 
+#include <cassert>
 #include <chrono>
 #include <exception>
 #include <system_error>
@@ -23,15 +24,21 @@ Reload::Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity
       daemon_{daemon},
       log_{log} {}
 
+Reload::Step Reload::change(Step to) {
+  const Step before = step_.exchange(to);
+  assert(before != Step::abandoned || to == Step::read);
+  return before;
+}
+
 bool Reload::begin() {
   if (is_running() || !std::exchange(is_requested_, false)) return false;
   try {
-    step_ = Step::reading;
+    change(Step::reading);
     reading_ = std::async(std::launch::async, [this, before = loaded_, reads_file = std::exchange(reads_file_, false)] {
       Read out = reads_file ? read(before.settings, load_configuration(file_), false)
                             : read(before.settings, with_new_secrets(before), true);
       // Destroyed on this thread, because a plugin's `destroy` may take long.
-      if (step_.exchange(Step::read) == Step::abandoned) out.prepared.handlers.clear();
+      if (change(Step::read) == Step::abandoned) out.prepared.handlers.clear();
       return out;
     });
     return true;
@@ -62,7 +69,7 @@ std::optional<bool> Reload::finish() {
 
 void Reload::request_stop() {
   is_requested_ = false;
-  if (!is_running() || step_.exchange(Step::abandoned) != Step::read) return;
+  if (!is_running() || change(Step::abandoned) != Step::read) return;
   daemon_.discard(reading_.get().prepared.handlers);
 }
 

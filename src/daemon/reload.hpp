@@ -55,8 +55,10 @@ class Reload final {
     PreparedHandlers prepared = {};
     bool is_refused = false;  ///< `prepared` has the handlers made so far
   };
-  /// The thread and a stop race: the second to finish discards the handlers.
+  /// reading --> read, by the thread, or abandoned, by a stop. They race: the second to finish discards the handlers.
   enum class Step { reading, read, abandoned };
+  /// Returns the step before. Any thread.
+  Step change(Step to);
 
   Read read(const config::Settings& before, const config::Loaded& loaded, bool is_in_force);
   void take(Read read);

@@ -1,6 +1,7 @@
 #include "kafka/contacts.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <memory>
 
 namespace inboxd::kafka {
@@ -108,7 +109,14 @@ void Contacts::note_description(Topic& topic, const std::string& name, const rd_
   if (topic.handle == nullptr) topic.handle = rd_kafka_topic_new(client_, name.c_str(), nullptr);
   if (now < topic.forgets_at) return;
   topic.forgets_at = now + forgotten_after;
-  std::replace(topic.partitions.begin(), topic.partitions.end(), State::acknowledged, State::unknown);
+  for (State& state : topic.partitions) {
+    if (state == State::acknowledged) change(state, State::unknown);
+  }
+}
+
+void Contacts::change(State& state, State to) {
+  assert(to == State::unknown ? state != to : to == State::open ? state == State::unknown : state == State::open);
+  state = to;
 }
 
 std::string Contacts::error_of(std::string_view name) {
@@ -140,7 +148,7 @@ Readiness Contacts::readiness(std::string_view name, std::string_view key) {
 void Contacts::note_sent(std::int64_t id, std::string_view name, std::string_view key) {
   State* const state = state_of(name, key);
   if (state == nullptr || *state != State::unknown) return;
-  *state = State::open;
+  change(*state, State::open);
   open_[id] = state;
 }
 
@@ -148,7 +156,7 @@ void Contacts::note_end(std::int64_t id, bool is_acknowledged) {
   if (open_.empty()) return;
   const auto found = open_.find(id);
   if (found == open_.end()) return;
-  *found->second = is_acknowledged ? State::acknowledged : State::unknown;
+  change(*found->second, is_acknowledged ? State::acknowledged : State::unknown);
   open_.erase(found);
 }
 

@@ -46,7 +46,9 @@ class Contacts final {
   void note_end(std::int64_t id, bool is_acknowledged);
 
  private:
+  /// unknown --first message--> open --> acknowledged, or unknown again; brokers forget: acknowledged --> unknown
   enum class State : unsigned char { unknown, open, acknowledged };
+  static void change(State& state, State to);
   struct Topic {
     rd_kafka_topic_t* handle = nullptr;  ///< of a topic that exists
     std::deque<State> partitions;

@@ -1,6 +1,7 @@
 #include "workers/transaction_retry.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "base/mutex.hpp"
 
@@ -65,11 +66,16 @@ GroupLimiter::Slot::~Slot() {
   if (may_group_ && level_ == Level::one) limiter_.is_taken_ = false;
 }
 
+void GroupLimiter::change(Level to) {
+  assert(to == Level::one || level_ == Level::one);
+  level_ = to;
+}
+
 GroupLimiter::Slot GroupLimiter::begin(Clock::time_point now) {
   if (level_ == Level::all) return {*this, Level::all, true};
   const base::Lock lock{mutex_};
   if (level_ != Level::all && now >= changes_at_) {
-    level_ = level_ == Level::none ? Level::one : Level::all;
+    change(level_ == Level::none ? Level::one : Level::all);
     changes_at_ = now + hold_;
   }
   const Level level = level_;
@@ -82,7 +88,7 @@ bool GroupLimiter::collided(std::optional<Level> level, Clock::time_point now) {
     const bool is_forgiven = now >= forgiven_at_;
     hold_ = is_forgiven ? limits_.first_hold : std::min(hold_ * 2, limits_.longest_hold);
     changes_at_ = now + hold_;
-    level_ = level_ == Level::all ? Level::one : Level::none;
+    change(level_ == Level::all ? Level::one : Level::none);
     forgiven_at_ = changes_at_ + (level_ == Level::none ? hold_ : Clock::duration{0}) + limits_.forgiven;
   }
   return must_warn(now);
@@ -91,7 +97,7 @@ bool GroupLimiter::collided(std::optional<Level> level, Clock::time_point now) {
 bool GroupLimiter::waited(Clock::time_point now) {
   const base::Lock lock{mutex_};
   if (level_ == Level::all) {
-    level_ = Level::one;
+    change(Level::one);
     changes_at_ = now + limits_.first_hold;
   }
   return must_warn(now);

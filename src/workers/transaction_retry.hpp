@@ -104,6 +104,7 @@ class GroupLimiter final {
   bool waited(Clock::time_point now);
 
  private:
+  void change(Level to) REQUIRES(mutex_);
   bool must_warn(Clock::time_point now) REQUIRES(mutex_);
 
   const Limits limits_;
