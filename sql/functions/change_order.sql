@@ -15,8 +15,6 @@ language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' 
 declare
   v_ends_lanes boolean := p_new_keys or p_mode <> 'sequential';
   v_is_first boolean := true;
-  v_row inbox.delivery;
-  v_from bigint;
   v_changed bigint;
   v_total bigint := 0;
 begin
@@ -45,28 +43,44 @@ begin
     exit when not v_is_first and v_changed = 0;
     v_is_first := false;
   end loop;
-  -- A failed event of a batch or of a lane that has ended lies within the row that it came from, and both have the same
-  -- place in the order. Rows are read as a whole, so events of a key would run out of order: such rows are cut into
-  -- ranges.
+  -- Failed events of a batch, and those of lanes that have ended, have rows of their own: within the row that they came
+  -- from, or at a later place of the order. A row is read as a whole, so events of a key would run out of order. Such
+  -- rows are cut where others lie between their offsets; then the places of a shard go to its rows by offset.
   if p_mode = 'sequential' then
-    for v_row in
-      select d.* from inbox.delivery d
+    with range_of as (
+      select d.delivery_id, d.shard_id, d.pending as before, g as range,
+             (lag(d.delivery_id) over w is distinct from d.delivery_id)::int as begins
+      from inbox.delivery d cross join unnest(d.pending) g
       where d.handler_id = p_handler and d.sequence is not null and d.lane is null
-        and exists (
-          select from inbox.delivery o
-          where o.handler_id = p_handler and o.sequence = d.sequence and o.lane is null
-            and coalesce(o.ordinal, o.delivery_id) = coalesce(d.ordinal, d.delivery_id) and o.shard_id = d.shard_id
-            and o.delivery_id <> d.delivery_id
-            and lower(o.pending) < upper(d.pending) and lower(d.pending) < upper(o.pending))
-      order by d.delivery_id
-    loop
-      for v_from in
-        select lower(r) from unnest(v_row.pending) r where lower(r) > lower(v_row.pending) order by lower(r) desc
-      loop
-        v_row := inbox.cut_delivery(
-          v_row, inbox.count_of(v_row.pending * int8multirange(int8range(lower(v_row.pending), v_from))));
-      end loop;
-    end loop;
+      window w as (partition by d.shard_id order by lower(g))),
+    numbered as (
+      select r.*, sum(r.begins) over (partition by r.shard_id order by lower(r.range)) as number from range_of r),
+    part as (
+      select n.delivery_id, n.before, range_agg(n.range) as pending,
+             row_number() over (partition by n.delivery_id order by n.number) as number,
+             count(*) over (partition by n.delivery_id) as parts
+      from numbered n group by n.delivery_id, n.before, n.number),
+    cut as (
+      update inbox.delivery d set pending = p.pending, events = inbox.count_of(p.pending)
+      from part p
+      where p.parts > 1 and p.number = 1 and d.delivery_id = p.delivery_id and d.pending = p.before
+      returning d.*)
+    insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, pending, events, attempts, claims, due_at,
+                                never_expires, received_from, received_to, last_error)
+    select c.handler_id, c.shard_id, c.sequence, c.ordinal, p.pending, inbox.count_of(p.pending), c.attempts, c.claims,
+           c.due_at, c.never_expires, c.received_from, c.received_to, c.last_error
+    from part p join cut c on c.delivery_id = p.delivery_id
+    where p.number > 1;
+    with row_of as (
+      select d.delivery_id, d.shard_id, coalesce(d.ordinal, d.delivery_id) as place,
+             row_number() over (partition by d.shard_id order by lower(d.pending)) as by_offset,
+             row_number() over (
+               partition by d.shard_id order by coalesce(d.ordinal, d.delivery_id), lower(d.pending)) as by_place
+      from inbox.delivery d
+      where d.handler_id = p_handler and d.sequence is not null and d.lane is null)
+    update inbox.delivery d set ordinal = other.place
+    from row_of mine join row_of other on other.shard_id = mine.shard_id and other.by_place = mine.by_offset
+    where d.delivery_id = mine.delivery_id and mine.place <> other.place;
   end if;
   -- A lane that was cut by its shards has a first row in each.
   perform inbox.advance_lanes(array_agg(l.handler_id), array_agg(l.sequence), array_agg(l.lane))

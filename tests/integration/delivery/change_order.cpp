@@ -141,6 +141,21 @@ TEST_CASE("an event that failed is put between its neighbours when lanes end") {
         "handler {[0,1)}; handler {[1,2)}; handler {[2,3)}; handler {[3,4)}; handler {[4,6)}");
 }
 
+TEST_CASE("an event that failed in a window is put between its neighbours in mode sequential") {
+  InOrder in_order;
+  inbox::register_handlers(in_order.connection(),
+                           {settings_of(config::Mode::batch, config::OrderScope::partition)});
+  in_order.database().run(
+      "insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, received_from, received_to) "
+      "select handler_id, " + std::to_string(in_order.shard) +
+      ", 0, pending, inbox.count_of(pending), 'infinity', now(), now() from inbox.handler, (values "
+      "('{[5,10)}'::int8multirange), ('{[20,25)}'), ('{[0,2),[4,5)}'), ('{[3,4)}')) v(pending)");
+  inbox::register_handlers(in_order.connection(),
+                           {settings_of(config::Mode::sequential, config::OrderScope::partition)});
+  CHECK(in_order.database().text("select string_agg(pending::text, ' ' order by ordinal, lower(pending)) "
+                                 "from inbox.delivery") == "{[0,2)} {[3,4)} {[4,5)} {[5,10)} {[20,25)}");
+}
+
 TEST_CASE("rows that contradict the order of their handler are found and put right, once") {
   InOrder in_order;
   in_order.store(3);

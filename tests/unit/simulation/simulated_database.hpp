@@ -99,7 +99,7 @@ struct SimulatedDatabase {
   void replay(const Place& place, Instant now);
   void change_order(const std::string& to, Instant now);
   void resume();
-  void cut_interleaved();
+  void order_by_offset();
   std::optional<std::int32_t> sequence_of(std::int32_t shard) const;
   bool owns(int owner, const inbox::LeasedRun& run) const;
 
@@ -124,7 +124,6 @@ struct SimulatedDatabase {
   std::map<int, CallShare> shares;
   std::map<Place, int> outcomes;             ///< their number
   std::map<Place, std::set<Place>> behind;   ///< by replayed event: those that were leased then
-  std::set<Place> out_of_order;              ///< replayed by a mode that keeps no order
   std::string violation;
 
   // Statements.

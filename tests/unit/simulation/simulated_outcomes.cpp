@@ -39,7 +39,6 @@ std::optional<Place> SimulatedDatabase::earlier_of_key(const Place& place) const
     for (const auto offset : row.pending) {
       if (offset >= place.second) break;
       const Place earlier{row.shard, offset};
-      if (out_of_order.contains(earlier)) continue;
       const auto exempt = behind.find(earlier);
       const bool may_run = exempt != behind.end() && exempt->second.contains(place);
       if (key_of(earlier) != 0 && key_of(earlier) == key_of(place) && !may_run) return earlier;
@@ -82,7 +81,8 @@ std::vector<inbox::LeaseKey> SimulatedDatabase::settle(int owner, const inbox::S
   const auto add = [&](std::set<std::int64_t> pending, std::optional<std::int64_t> lane, std::int32_t attempts,
                        Instant due) {
     const bool keeps_sequence = lane || order == "batch";
-    Row added{row.shard, keeps_sequence ? row.sequence : std::nullopt, row.ordinal, lane, std::move(pending), attempts};
+    Row added{row.shard,   keeps_sequence ? row.sequence : std::nullopt,
+              lane ? row.ordinal : next_id, lane, std::move(pending), attempts};
     added.received = row.received;
     added.due = due;
     added.was_deferred = attempts == row.attempts && due != never;
@@ -146,10 +146,7 @@ void SimulatedDatabase::replay(const Place& place, Instant now) {
     Row row = dead.at(each).row;
     if (!in_lane) row.lane = row.sequence = std::nullopt;
     if (order == "batch") row.sequence = inbox::whole_handler;
-    if (!in_lane) {
-      row.ordinal = next_id;
-      out_of_order.insert(each);
-    }
+    if (!in_lane) row.ordinal = next_id;
     row.due = in_lane ? never : now;
     rows[next_id++] = row;
     if (!dead.at(each).is_parked) --outcomes[each];
@@ -159,28 +156,32 @@ void SimulatedDatabase::replay(const Place& place, Instant now) {
   if (in_lane) advance(*letter.row.sequence, *letter.row.lane, now);
 }
 
-/// Rows of one place in the order whose offsets interleave are cut into ranges.
-void SimulatedDatabase::cut_interleaved() {
-  std::vector<std::int64_t> found;
+/// Rows of a shard are cut where others lie between their offsets; then its places go to its rows by offset.
+void SimulatedDatabase::order_by_offset() {
+  std::map<std::int32_t, std::vector<std::pair<std::int64_t, std::int64_t>>> shards;  // offsets, with their rows
   for (const auto& [id, row] : rows) {
-    const bool meets = std::any_of(rows.begin(), rows.end(), [&, id = id, &row = row](const auto& each) {
-      const Row& other = each.second;
-      return each.first != id && row.sequence && other.sequence == row.sequence && !row.lane && !other.lane &&
-             other.ordinal == row.ordinal && other.shard == row.shard &&
-             *other.pending.begin() <= *row.pending.rbegin() && *row.pending.begin() <= *other.pending.rbegin();
-    });
-    if (meets) found.push_back(id);
+    if (!row.sequence || row.lane) continue;
+    for (const auto offset : row.pending) shards[row.shard].emplace_back(offset, id);
   }
-  for (const auto id : found) {
-    Row& row = rows[id];
-    while (*row.pending.rbegin() - *row.pending.begin() >= static_cast<std::int64_t>(row.pending.size())) {
-      Row rest = row;
-      auto first = std::prev(row.pending.end());
-      while (row.pending.contains(*first - 1)) --first;
-      rest.pending = {first, row.pending.end()};
-      row.pending.erase(first, row.pending.end());
-      rows[next_id++] = rest;
+  for (auto& [shard, events] : shards) {
+    std::sort(events.begin(), events.end());
+    std::vector<std::int64_t> in_order, places;
+    std::set<std::int64_t> seen;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const auto [offset, from] = events[i];
+      const bool continues = i > 0 && events[i - 1].second == from;
+      if (!continues) {
+        const bool is_new = seen.insert(from).second;
+        in_order.push_back(is_new ? from : next_id++);
+        places.push_back(rows[from].ordinal);
+        Row& row = rows[in_order.back()];
+        if (!is_new) row = rows[from];
+        row.pending.clear();
+      }
+      rows[in_order.back()].pending.insert(offset);
     }
+    std::sort(places.begin(), places.end());
+    for (std::size_t i = 0; i < in_order.size(); ++i) rows[in_order[i]].ordinal = places[i];
   }
 }
 
@@ -199,7 +200,7 @@ void SimulatedDatabase::change_order(const std::string& to, Instant now) {
     const bool keeps_due = !was_leased && row.due != never && order.find("sequential") == std::string::npos;
     if (!keeps_due) row.due = row.sequence ? never : now;
   }
-  if (to != "single" && to != "batch") cut_interleaved();
+  if (to != "single" && to != "batch") order_by_offset();
   for (auto& [place, letter] : dead) {
     if (!letter.row.lane) continue;
     letter.row.sequence = sequence_of(place.first);
