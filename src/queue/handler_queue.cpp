@@ -42,6 +42,7 @@ void HandlerQueue::leave_memory(Clock::time_point now) {
     any_drain = false;
     for (const auto& left : state_.queue.take_left()) {
       if (state_.sequences.run_left(left.sequence, left.delivery_id)) read_now(now);
+      if (state_.sequences.is_drained(left.sequence)) state_.wakes.claimer = true;  // to release it
     }
     for (const std::int32_t sequence : state_.sequences.take_begun_drains()) {
       any_drain = true;

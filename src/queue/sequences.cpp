@@ -171,6 +171,11 @@ bool Sequences::may_read(const Sequence& sequence) {
   return (sequence.state == State::reading || sequence.state == State::caught_up) && sequence.suspects.empty();
 }
 
+bool Sequences::is_drained(std::int32_t sequence) const {
+  const auto at = owned_.find(sequence);
+  return at != owned_.end() && at->second.state == State::draining && at->second.runs == 0;
+}
+
 bool Sequences::may_run(std::int32_t sequence) const {
   const auto at = owned_.find(sequence);
   return at != owned_.end() && (at->second.state == State::reading || at->second.state == State::caught_up);

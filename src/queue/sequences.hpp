@@ -83,6 +83,8 @@ class Sequences final {
   void claimed(const inbox::LeasedRun& run);
   /// A run has left memory. True: the sequence waited for it, and can be read again.
   bool run_left(std::int32_t sequence, std::int64_t delivery_id);
+  /// It drains, and no run of it is left in memory.
+  bool is_drained(std::int32_t sequence) const;
   bool may_run(std::int32_t sequence) const;
   bool any_caught_up() const;
   /// A suspect is in memory: nothing else may be claimed.

@@ -102,6 +102,7 @@ void Settler::count(const Run& run, const inbox::Settlement& settlement, const E
   counters_.expired += static_cast<std::uint64_t>(counts.expired);
   outcomes_.recorded(run, settlement, counts);
   failures_.recorded(run, settlement, now);
+  if (counts.events() == counts.waiting) return;  // none was called
   const auto failed = static_cast<std::int64_t>(settlement.failures.size());
   run.owner->recorded(counts.done + counts.skipped, failed, failed == 0 ? "" : settlement.failures.back().error_class);
 }

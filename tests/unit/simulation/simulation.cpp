@@ -329,8 +329,10 @@ void Simulation::settle(SimulatedInstance& instance) {
   const auto events = done->settlement.counts.events();
   run.recorded += static_cast<std::size_t>(events);
   const auto& failures = done->settlement.settlement.failures;
-  instance.recorded(done->settlement.counts.done + done->settlement.counts.skipped,
-                    static_cast<std::int64_t>(failures.size()), "simulated");
+  const auto& counts = done->settlement.counts;
+  if (counts.events() > counts.waiting) {
+    instance.recorded(counts.done + counts.skipped, static_cast<std::int64_t>(failures.size()), "simulated");
+  }
   for (const auto& group : done->settlement.settlement.retries) instance.retry_at(now_ + group.delay);
   if (run.is_in_order()) instance.settled_in_order(run, done->settlement.keys);
   instance.settled(run, events);
