@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.hpp"
 #include "inbox/sequence.hpp"
 
 namespace inboxd::consumer {
@@ -115,6 +116,9 @@ bool KnownRouting::refresh() {
   if (finding == RollbackDetector::Finding::behind) return false;
   routing_ = std::move(routing);
   revision_ = revision;
+  if (!routing_.of_unknown_mode.empty()) {
+    log_.warn("ingest.unknown_mode", {{"handlers", base::joined(routing_.of_unknown_mode)}});
+  }
   return true;
 }
 

@@ -5,7 +5,6 @@
 #include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/row_reader.hpp"
-#include "inbox/value_of.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
@@ -18,10 +17,14 @@ bool matches_one(std::string_view name, std::string_view pattern) {
   return name == pattern;
 }
 
-Subscription::Order order_of(std::string_view mode, std::string_view scope) {
+/// nullopt: a mode of a later version. Its handler gets its events in no order here, and the daemon that has it
+/// configured puts their rows right (find_misplaced); to store nothing would stop all handlers.
+std::optional<Subscription::Order> order_of(std::string_view mode, std::string_view scope) {
   using enum Subscription::Order;
-  const auto in_scope = value_of<Subscription::Order>(scope, {{"handler", of_handler}, {"partition", of_partition}});
-  return value_of<Subscription::Order>(mode, {{"single", none}, {"sequential", in_scope}, {"batch", of_handler}});
+  if (mode == "single") return none;
+  if (mode == "batch" || (mode == "sequential" && scope == "handler")) return of_handler;
+  if (mode == "sequential" && scope == "partition") return of_partition;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -31,8 +34,10 @@ Routing read_routing(Connection& connection) {
   for (const auto& row : connection.access().run(statements::read_routing, {}, Effect::reads)) {
     out.version = row[0].as<std::int64_t>();
     if (row[1].is_null()) continue;
+    const auto order = order_of(row[6].view(), row[7].view());
     out.handlers.push_back({row[1].as<std::int32_t>(), row[2].as<std::string>(), texts_of(row[3]), texts_of(row[4]),
-                            row[5].as<std::optional<std::string>>(), order_of(row[6].view(), row[7].view())});
+                            row[5].as<std::optional<std::string>>(), order.value_or(Subscription::Order::none)});
+    if (!order) out.of_unknown_mode.push_back(row[2].as<std::string>());
   }
   return out;
 }
