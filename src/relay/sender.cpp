@@ -354,6 +354,7 @@ bool Sender::read_due_lanes() {
     return true;
   }
   std::vector<std::int64_t> lanes;
+  lanes.reserve(lanes_.size());
   for (const auto& [lane, messages] : lanes_) lanes.push_back(lane);
   const inbox::OutboxBite bite{std::max(settings_.batch / 5, 1), static_cast<std::int64_t>(settings_.batch_bytes)};
   const auto rows = inbox::read_due_lanes(connection_, lease_, bite, lanes);

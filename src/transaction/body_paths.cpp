@@ -75,9 +75,8 @@ class Scanner {
   Token::Kind quoted(bool has_escapes) {
     const char quote = sql_[at_];
     for (++at_; at_ < sql_.size(); ++at_) {
-      if (has_escapes && sql_[at_] == '\\') {
-        ++at_;
-      } else if (sql_[at_] == quote && sql_.substr(at_ + 1, 1) == std::string_view{&quote, 1}) {
+      const bool is_doubled = sql_[at_] == quote && sql_.substr(at_ + 1, 1) == std::string_view{&quote, 1};
+      if (is_doubled || (has_escapes && sql_[at_] == '\\')) {
         ++at_;
       } else if (sql_[at_] == quote) {
         break;

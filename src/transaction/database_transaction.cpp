@@ -283,7 +283,7 @@ bool DatabaseTransaction::is_cut() const {
 TransactionFactory database_transactions(const config::Database& database, base::Uuid owner, inbox::Watchdog& watchdog,
                                          base::Logger& log, std::function<void()> on_published) {
   return [database, owner, &watchdog, &log,
-          on_published](const std::string& purpose) -> std::unique_ptr<HandlerTransaction> {
+          on_published = std::move(on_published)](const std::string& purpose) -> std::unique_ptr<HandlerTransaction> {
     return std::make_unique<DatabaseTransaction>(database, owner, purpose, watchdog, log, on_published);
   };
 }
