@@ -18,8 +18,6 @@
 #include <memory>
 #include <system_error>
 
-#include "base/exchange.hpp"
-
 namespace inboxd::admin {
 namespace {
 
@@ -71,6 +69,14 @@ bool is_alive(const sockaddr_un& address) {
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 || errno == EAGAIN;
 }
 
+/// `[::1]:9470` as host and port.
+std::pair<std::string, std::string> split_address(const std::string& host_and_port) {
+  const auto colon = host_and_port.rfind(':');
+  std::string host = host_and_port.substr(0, colon);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  return {host, host_and_port.substr(colon + 1)};
+}
+
 ListenProblem cannot(const std::string& where, int error) {
   return {"cannot listen on " + where + ": " + reason(error), error == EADDRINUSE || error == EADDRNOTAVAIL};
 }
@@ -99,7 +105,7 @@ std::pair<Socket, Peer> Listener::accept() const {
 }
 
 std::variant<std::vector<Listener>, ListenProblem> listen_on(const std::string& host_and_port) {
-  const auto [host, port] = base::split_address(host_and_port);
+  const auto [host, port] = split_address(host_and_port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;

@@ -1,6 +1,6 @@
 #include "operations/check_service.hpp"
 
-#include "base/exchange.hpp"
+#include "base/http_exchange.hpp"
 
 namespace inboxd::operations {
 
@@ -27,16 +27,18 @@ FoundList check_services(const config::Settings& settings, std::chrono::millisec
     const auto path = handler.settings.find("unix_socket");
     const auto service = service_of(url->second);
     if (!service) continue;
-    base::Exchange exchange{base::Exchange::Clock::now() + patience};
     const bool is_path = path != handler.settings.end();
-    const std::string address = is_path ? path->second : service->host + ":" + service->port;
-    const bool answers = is_path ? exchange.connect_to_path(path->second)
-                                 : exchange.connect_to_port(service->host, service->port);
-    if (answers) {
+    const std::string host = service->host.find(':') == std::string::npos ? service->host : "[" + service->host + "]";
+    const std::string address = is_path ? path->second : host + ":" + service->port;
+    base::HttpQuestion question{"http://" + host + ":" + service->port, std::chrono::steady_clock::now() + patience};
+    if (is_path) question.unix_socket = path->second;
+    question.connects_only = true;
+    const std::string problem = base::exchange(question).problem;
+    if (problem.empty()) {
       out.push_back({Finding::Kind::good, "handler " + handler.name, address + " accepts connections"});
     } else {
       out.push_back({Finding::Kind::warning, "handler " + handler.name,
-                     address + ": " + exchange.problem() +
+                     address + ": " + problem +
                          "; start the service, or correct settings.url: events wait until it answers"});
     }
   }

@@ -8,13 +8,11 @@
 #include <iterator>
 #include <string_view>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "base/backoff.hpp"
-#include "base/exchange.hpp"
+#include "base/http_exchange.hpp"
 #include "base/mutex.hpp"
-#include "base/text.hpp"
 
 namespace inboxd::trace {
 namespace {
@@ -22,32 +20,6 @@ namespace {
 constexpr std::string_view scheme = "http://";
 constexpr std::string_view usual_target = "/v1/traces";
 constexpr std::size_t largest_answer = 1 << 20;
-constexpr int no_content = 204;
-
-/// The status of an HTTP answer; 0: invalid.
-int status_in(std::string_view answer) {
-  int out = 0;
-  if (!answer.starts_with("HTTP/1.") || answer.size() < 12) return out;
-  std::from_chars(answer.data() + 9, answer.data() + 12, out);
-  return out;
-}
-
-/// Whether the answer is complete by its own length: some collectors keep the connection open although they are asked
-/// not to.
-bool is_whole(std::string_view answer) {
-  const auto end = answer.find("\r\n\r\n");
-  if (end == answer.npos) return false;
-  if (status_in(answer) == no_content) return true;
-  const std::string head = base::lower(answer.substr(0, end));
-  constexpr std::string_view length_header = "\r\ncontent-length:";
-  const auto at = head.find(length_header);
-  if (at == head.npos) return head.find("\r\ntransfer-encoding:") != head.npos && answer.ends_with("\r\n0\r\n\r\n");
-  const auto digits = head.find_first_not_of(' ', at + length_header.size());
-  std::size_t length = 0;
-  const char* const last = head.data() + head.size();
-  if (digits == head.npos || std::from_chars(head.data() + digits, last, length).ec != std::errc{}) return false;
-  return answer.size() - end - 4 >= length;
-}
 
 /// The rejected part of a request: `{"partialSuccess":{"rejectedSpans":"3"}}`. At most the request's size.
 std::size_t refused_in(std::string_view answer, std::size_t load) {
@@ -70,13 +42,11 @@ bool is_passing(int status) { return status == 429 || status == 502 || status ==
 Tracer::Tracer(const config::Tracing& settings, const base::Uuid& instance, base::Logger& log, Pace pace)
     : settings_{settings}, resource_{settings.service, instance.text(), INBOXD_VERSION}, pace_{pace}, log_{log} {
   if (settings.is_off()) return;
-  const std::string rest = settings.endpoint.substr(std::min(scheme.size(), settings.endpoint.size()));
-  const auto slash = rest.find('/');
-  const std::string place = rest.substr(0, slash);
-  target_ = slash == std::string::npos || slash + 1 == rest.size() ? usual_target : rest.substr(slash);
-  const bool has_port = place.find(':', place.starts_with('[') ? place.find(']') : 0) != std::string::npos;
-  host_header_ = has_port ? place : place + ":80";
-  std::tie(host_, port_) = base::split_address(host_header_);
+  const std::string& endpoint = settings.endpoint;
+  const auto slash = endpoint.find('/', std::min(scheme.size(), endpoint.size()));
+  place_ = endpoint.substr(scheme.size(), slash - scheme.size());
+  const bool has_target = slash != std::string::npos && slash + 1 < endpoint.size();
+  url_ = has_target ? endpoint : endpoint.substr(0, slash) + std::string{usual_target};
 }
 
 Tracer::~Tracer() {
@@ -186,33 +156,21 @@ std::chrono::steady_clock::time_point Tracer::end_of_request() {
   return std::min(usual, end_);
 }
 
-std::string Tracer::head_of(std::size_t body_size) const {
-  std::string out = "POST " + target_ + " HTTP/1.1\r\nHost: " + host_header_ + "\r\n";
-  if (!settings_.authorization.empty()) out += "Authorization: " + settings_.authorization.now() + "\r\n";
-  out += "Content-Type: application/json\r\nConnection: close\r\nContent-Length: " + std::to_string(body_size);
-  return out + "\r\n\r\n";
-}
-
 Tracer::Sent Tracer::send(const std::vector<Span>& load) {
-  base::Exchange exchange{end_of_request(), largest_answer};
-  std::string answer;
-  bool is_done = exchange.connect_to_port(host_, port_);
-  if (is_done) {
-    const std::string body = otlp_json(resource_, load);
-    is_done = exchange.send(head_of(body.size()), true) && exchange.send(body) && exchange.receive(answer, is_whole);
-  }
-  const int status = status_in(answer);
+  base::HttpQuestion question{url_, end_of_request(), {"Content-Type: application/json"}, otlp_json(resource_, load)};
+  question.max_answer = largest_answer;
+  if (!settings_.authorization.empty()) question.headers.push_back("Authorization: " + settings_.authorization.now());
+  const base::HttpReply reply = base::exchange(question);
   // A 2xx status counts, even if the answer never ends.
   Sent out;
-  if (status >= 200 && status < 300) {
-    out = {How::taken, refused_in(answer, load.size())};
-  } else if (status > 0 && !is_passing(status)) {
+  if (reply.status >= 200 && reply.status < 300) {
+    out = {How::taken, refused_in(reply.body, load.size())};
+  } else if (reply.status > 0 && !is_passing(reply.status)) {
     out = {How::never, load.size()};
   }
   note(out, out.how == How::taken ? "it took a part of them"
-            : status > 0          ? "status " + std::to_string(status)
-            : is_done             ? "no HTTP answer"
-                                  : exchange.problem());
+            : reply.status > 0    ? "status " + std::to_string(reply.status)
+                                  : reply.problem);
   return out;
 }
 
@@ -221,7 +179,7 @@ void Tracer::note(const Sent& sent, const std::string& problem) {
   const bool fails = sent.how == How::later || sent.refused > 0;
   if (fails && !is_failing_) {
     log_.warn(sent.how == How::later ? "trace.collector_unreachable" : "trace.spans_refused",
-              {{"collector", host_header_}, {"reason", problem}});
+              {{"collector", place_}, {"reason", problem}});
   } else if (!fails && is_failing_) {
     log_.info("trace.collector_recovered", {{"dropped", counts_.dropped.load()}});
   }

@@ -70,7 +70,6 @@ class Tracer final {
   bool wait(std::chrono::milliseconds time);
   void send_until_taken(const std::vector<Span>& load);
   Sent send(const std::vector<Span>& load);
-  std::string head_of(std::size_t body_size) const;
   std::chrono::steady_clock::time_point end_of_request();
   void note(const Sent& sent, const std::string& problem);
   std::size_t free_places() const REQUIRES(mutex_);
@@ -79,7 +78,8 @@ class Tracer final {
   const Resource resource_;
   const Pace pace_;
   base::Logger& log_;
-  std::string host_, port_, host_header_, target_;
+  std::string place_;  ///< HOST:PORT, for the log
+  std::string url_;
   Counts counts_;
   bool is_failing_ = false;  ///< the thread's own
 

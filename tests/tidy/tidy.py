@@ -28,6 +28,7 @@ THIRD_PARTIES = {
     "dlfcn.h": {"plugin"},
     "spdlog/": {"base"},
     "openssl/": {"base"},
+    "curl/": {"base"},
     "CLI/": {"cli"},
     "simdjson.h": {"envelope"},
     "xxhash.h": {"envelope"},
