@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <memory>
+#include <utility>
 
 #include "admin/api.hpp"
+#include "admin/tls.hpp"
 #include "event/now.hpp"
 
 namespace inboxd::admin {
@@ -79,22 +82,34 @@ AdminPort::~AdminPort() {
 
 std::optional<ListenProblem> AdminPort::start() {
   std::vector<Listener> listeners;
-  const auto add = [&](std::variant<std::vector<Listener>, ListenProblem> found) -> std::optional<ListenProblem> {
-    if (auto* problem = std::get_if<ListenProblem>(&found)) return std::move(*problem);
+  const auto add = [&](std::variant<std::vector<Listener>, ListenProblem> found,
+                       const char* remedy) -> std::optional<ListenProblem> {
+    if (const auto* problem = std::get_if<ListenProblem>(&found)) {
+      return ListenProblem{problem->message + remedy, problem->is_taken};
+    }
     auto& some = std::get<0>(found);
     listeners.insert(listeners.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
     return std::nullopt;
   };
   if (settings_.listen != "off") {
-    if (auto problem = add(listen_on(settings_.listen))) return problem;
+    if (auto problem = add(listen_on(settings_.listen), "; change admin.listen, or set it to off")) return problem;
   }
   if (!settings_.socket.empty()) {
-    if (auto problem = add(listen_at(settings_.socket))) return problem;
+    if (auto problem = add(listen_at(settings_.socket), "; change admin.socket, or remove it")) return problem;
   }
   if (listeners.empty()) return std::nullopt;
-  log_.info("admin.listening",
-            {{"address", settings_.listen}, {"socket", settings_.socket}, {"changes", !settings_.token.empty()}});
-  server_.start(std::move(listeners));
+  std::unique_ptr<Tls> tls;
+  if (!settings_.tls.is_off()) {
+    tls = std::make_unique<Tls>(settings_.tls, log_);
+    if (const auto problem = tls->open()) {
+      return ListenProblem{problem->message + "; correct the file, or remove admin.tls"};
+    }
+  }
+  log_.info("admin.listening", {{"address", settings_.listen},
+                                {"tls", tls != nullptr},
+                                {"socket", settings_.socket},
+                                {"changes", !settings_.token.empty()}});
+  server_.start(std::move(listeners), std::move(tls));
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "admin/gate.hpp"
+#include "admin/tls.hpp"
 #include "base/http_exchange.hpp"
 
 namespace inboxd::admin {
@@ -39,18 +40,29 @@ base::Result<HttpResponse> ask(const config::Admin& settings, const Question& qu
   if (settings.is_off()) return base::Problem{"the admin port is off; set admin.listen or admin.socket"};
   const config::Secret token = token_for(settings, question);
   const bool by_socket = !settings.socket.empty();
+  const bool in_tls = !by_socket && !settings.tls.is_off();
   const std::string where = by_socket ? settings.socket : settings.listen;
-  base::HttpQuestion asked{"http://" + (by_socket ? "localhost" : reachable(where)) + question.target,
+  base::HttpQuestion asked{(in_tls ? "https://" : "http://") + (by_socket ? "localhost" : reachable(where)) +
+                               question.target,
                            std::chrono::steady_clock::now() + timeout, headers_of(question, token)};
   if (question.method != "GET") asked.body = question.body;
   asked.unix_socket = settings.socket;
+  if (in_tls) {
+    auto key = public_key_of(settings.tls.certificate);
+    if (!key) return key.problem();
+    asked.public_key = std::move(key).value();
+    if (!settings.tls.client_ca.empty()) {
+      asked.certificate = settings.tls.certificate;
+      asked.key = settings.tls.key;
+    }
+  }
   // In plain text, a token goes to this machine only.
-  asked.only_this_machine = !token.empty();
+  asked.only_this_machine = !token.empty() && !in_tls;
   base::HttpReply reply = base::exchange(asked);
   if (reply.is_elsewhere && reply.status == 0) {
     return base::Problem{"admin.listen: " + where +
                          " is not an address of this machine, and a token is sent to no other in plain text; run the "
-                         "command where the daemon runs, or set admin.socket"};
+                         "command where the daemon runs, or set admin.tls or admin.socket"};
   }
   if (!reply.problem.empty()) return base::Problem{"no daemon answers at " + where + ": " + reply.problem};
   return HttpResponse{reply.status, std::move(reply.body), {}, std::move(reply.headers)};

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <cassert>
@@ -30,8 +29,6 @@ HttpResponse busy(const std::string& message) {
   return out;
 }
 
-bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
-
 }  // namespace
 
 HttpServer::HttpServer(Limits limits, std::vector<std::string> lanes, Respond respond, base::Logger& log)
@@ -44,8 +41,9 @@ HttpServer::~HttpServer() {
   join();
 }
 
-void HttpServer::start(std::vector<Listener> listeners) {
+void HttpServer::start(std::vector<Listener> listeners, std::unique_ptr<Tls> tls) {
   listeners_ = std::move(listeners);
+  tls_ = std::move(tls);
   for (auto& lane : lanes_) lane->start();
   thread_ = std::thread{[this] { run(); }};
   pthread_setname_np(thread_.native_handle(), "admin");
@@ -78,14 +76,12 @@ void HttpServer::turn() {
   }
   auto next = Clock::now() + (accepts ? 1s : out_of_descriptors);
   for (const auto& [id, connection] : connections_) {
-    const bool listens =
-        connection->state == Connection::State::receiving || connection->state == Connection::State::closing;
     const bool speaks = connection->state == Connection::State::sending;
     const bool works = connection->state == Connection::State::working;
     ids.push_back(id);
-    polled.push_back({connection->socket.get(),
-                      static_cast<short>((listens ? POLLIN : 0) | (speaks ? POLLOUT : 0) | (works ? POLLRDHUP : 0)),
-                      0});
+    const Stream& stream = connection->stream;
+    const int events = works ? POLLRDHUP : speaks ? stream.awaited(POLLOUT) : stream.awaited(POLLIN);
+    polled.push_back({stream.descriptor(), static_cast<short>(events), 0});
     next = std::min(next, connection->deadline);
   }
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now());
@@ -109,7 +105,8 @@ void HttpServer::turn() {
 void HttpServer::Connection::change(State to) {
   assert((to == State::working && state == State::receiving) ||
          (to == State::sending && (state == State::receiving || state == State::working)) ||
-         ((to == State::receiving || to == State::closing) && state == State::sending));
+         ((to == State::receiving || to == State::closing) && state == State::sending) ||
+         (to == State::closing && state == State::receiving));  // TLS has failed
   state = to;
 }
 
@@ -121,9 +118,14 @@ void HttpServer::accept_from(const Listener& listener) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) accept_again_ = Clock::now() + out_of_descriptors;
       return;
     }
+    TlsSession session;
+    if (tls_ && !listener.is_unix()) {
+      session = tls_->session(socket.get());
+      if (!session) continue;
+    }
     if (connections_.size() >= limits_.connections) make_room();
     const auto now = Clock::now();
-    connections_.emplace(next_id_++, new Connection{std::move(socket),
+    connections_.emplace(next_id_++, new Connection{Stream{std::move(socket), std::move(session)},
                                                     std::move(peer),
                                                     RequestReader{limits_.request},
                                                     Connection::State::receiving,
@@ -173,15 +175,18 @@ void HttpServer::serve(std::uint64_t id, Connection& connection, short events) {
 
 void HttpServer::receive(std::uint64_t id, Connection& connection) {
   std::array<char, 16 << 10> buffer;
-  const auto count = ::recv(connection.socket.get(), buffer.data(), buffer.size(), 0);
-  if (count < 0 && would_block()) return;
-  if (count <= 0) return drop(id);
-  if (connection.state == Connection::State::closing) return;
+  const auto count = connection.stream.receive(buffer.data(), buffer.size());
+  if (count == Stream::try_later) return;
+  if (connection.state == Connection::State::closing && count > 0) return;
+  if (count == 0) {
+    const bool has_refused = connection.state == Connection::State::receiving && connection.stream.has_refused();
+    return has_refused ? close(connection) : drop(id);
+  }
   const auto state = connection.reader.take({buffer.data(), static_cast<std::size_t>(count)});
   // The time runs from the first byte, so that neither a slow request nor empty lines extend it.
   if (!std::exchange(connection.is_timed, true)) connection.deadline = Clock::now() + limits_.receive;
   if (state == RequestReader::State::wants_continue) {
-    static_cast<void>(::send(connection.socket.get(), "HTTP/1.1 100 Continue\r\n\r\n", 25, MSG_NOSIGNAL));
+    connection.stream.send("HTTP/1.1 100 Continue\r\n\r\n");
   }
   next_request(id, connection);
 }
@@ -258,10 +263,9 @@ void HttpServer::answer(std::uint64_t id, Connection& connection, const HttpResp
 
 void HttpServer::send_out(std::uint64_t id, Connection& connection) {
   while (connection.sent < connection.out.size()) {
-    const auto left = std::string_view{connection.out}.substr(connection.sent);
-    const auto count = ::send(connection.socket.get(), left.data(), left.size(), MSG_NOSIGNAL);
-    if (count < 0 && would_block()) return;
-    if (count <= 0) return drop(id);
+    const auto count = connection.stream.send(std::string_view{connection.out}.substr(connection.sent));
+    if (count == Stream::try_later) return;
+    if (count == 0) return drop(id);
     connection.sent += static_cast<std::size_t>(count);
   }
   std::string{}.swap(connection.out);  // clear() would keep the memory
@@ -269,17 +273,17 @@ void HttpServer::send_out(std::uint64_t id, Connection& connection) {
 }
 
 void HttpServer::sent(std::uint64_t id, Connection& connection) {
-  if (!connection.keep_alive) {
-    // With unread bytes of the client, close() would reset the connection and lose the answer.
-    ::shutdown(connection.socket.get(), SHUT_WR);
-    connection.change(Connection::State::closing);
-    connection.deadline = Clock::now() + last_words;
-    return;
-  }
+  if (!connection.keep_alive) return close(connection);
   connection.change(Connection::State::receiving);
   connection.is_timed = connection.reader.has_begun();
   connection.deadline = Clock::now() + (connection.is_timed ? limits_.receive : limits_.idle);
   next_request(id, connection);
+}
+
+void HttpServer::close(Connection& connection) {
+  connection.stream.finish();
+  connection.change(Connection::State::closing);
+  connection.deadline = Clock::now() + last_words;
 }
 
 void HttpServer::take_finished() {

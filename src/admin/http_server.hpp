@@ -14,6 +14,8 @@
 #include "admin/http_lane.hpp"
 #include "admin/http_message.hpp"
 #include "admin/listener.hpp"
+#include "admin/stream.hpp"
+#include "admin/tls.hpp"
 #include "base/log.hpp"
 #include "base/mutex.hpp"
 #include "base/result.hpp"
@@ -56,8 +58,8 @@ class HttpServer final {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  /// Takes over the listeners and starts the threads.
-  void start(std::vector<Listener> listeners);
+  /// Takes over the listeners and starts the threads. `tls`: for ports, not for Unix sockets; null: none.
+  void start(std::vector<Listener> listeners, std::unique_ptr<Tls> tls = nullptr);
   /// Tells running work that its client has gone.
   void request_stop();
   void join();
@@ -74,7 +76,7 @@ class HttpServer final {
     };
     void change(State to);
 
-    Socket socket;
+    Stream stream;
     Peer peer;
     RequestReader reader;
     State state = State::receiving;
@@ -109,6 +111,7 @@ class HttpServer final {
   void send_out(std::uint64_t id, Connection& connection);
   void sent(std::uint64_t id, Connection& connection);
   HttpResponse work_for(const LaneWork& asked, const std::atomic<bool>& nobody_waits);
+  static void close(Connection& connection);
   void take_finished();
   void count();
   void end_late(Clock::time_point now);
@@ -121,6 +124,7 @@ class HttpServer final {
   Counts counts_;
   Wake wake_;
   std::vector<Listener> listeners_;
+  std::unique_ptr<Tls> tls_;
   Connections connections_;          ///< used by the server's thread only, like the following
   std::vector<std::uint64_t> gone_;  ///< closed in this turn of the loop
   std::uint64_t next_id_ = 1;

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <utility>
 
+#include "admin/tls.hpp"
 #include "cli/ask_daemon.hpp"
 #include "cli/command.hpp"
 #include "cli/terminal_text.hpp"
@@ -226,6 +227,9 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
   if (offline) {
     report.add(check_plugins_offline(loaded));
     return report.finish(true);
+  }
+  if (const auto problem = admin::problem_of(loaded.settings.admin.tls)) {
+    report.add({{Kind::problem, "configuration", problem->message}});
   }
   auto unprepared = loaded.settings.database;
   unprepared.prepare = false;

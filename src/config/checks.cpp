@@ -93,8 +93,21 @@ void check_tokens(const Admin& admin, Reading& reading) {
   }
 }
 
+void check_tls(const Admin& admin, Reading& reading) {
+  const auto& [certificate, key, client_ca] = admin.tls;
+  if (certificate.empty() != key.empty()) {
+    complain(reading, {"admin.tls.certificate", "admin.tls.key"},
+             "certificate and key come together; set both or none");
+  } else if (certificate.empty() && !client_ca.empty()) {
+    complain(reading, {"admin.tls.client_ca"}, "no effect without admin.tls.certificate; set that, or remove this key");
+  } else if (!certificate.empty() && admin.listen == "off") {
+    complain(reading, {"admin.tls.certificate"}, "no effect while admin.listen is off; remove admin.tls");
+  }
+}
+
 void check_admin(const Admin& admin, Reading& reading) {
   check_tokens(admin, reading);
+  check_tls(admin, reading);
   if (admin.listen == "off") return;
   const int port = std::atoi(admin.listen.c_str() + admin.listen.rfind(':') + 1);
   if (port < 1 || port > 65'535) complain(reading, {"admin.listen"}, "the port must be from 1 to 65535");

@@ -274,6 +274,15 @@ struct Log {
 /// Reads over the admin port: free for this machine, or with a token only.
 enum class AdminRead { loopback, token };
 
+/// PEM files for https on the admin port; empty: plain HTTP.
+struct AdminTls {
+  std::string certificate;                     ///< followed by its intermediate certificates
+  std::string key;
+  std::string client_ca;                       ///< issues the certificates that clients need; empty: they need none
+  bool is_off() const { return certificate.empty(); }
+  bool operator==(const AdminTls&) const = default;
+};
+
 /// The port for health checks, metrics and operations.
 struct Admin {
   std::string listen = "127.0.0.1:9470";       ///< HOST:PORT, or `off`
@@ -281,6 +290,7 @@ struct Admin {
   AdminRead read = AdminRead::loopback;
   Secret token;                                ///< allows every operation; empty: no changes
   Secret read_token;                           ///< allows every read; empty: none
+  AdminTls tls;
   std::vector<std::string> hosts;              ///< accepted Host names in addition to localhost
   int connections = 64;
   int queue = 16;                              ///< most requests that wait for each worker thread

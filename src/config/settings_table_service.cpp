@@ -80,8 +80,8 @@ void add_admin(std::vector<Row<Settings>>& rows) {
       &Admin::read);
   add(example("{file: /run/secrets/inboxd-admin}",
               plain("admin.token", Type::secret,
-                    "The bearer token for every operation, from any machine; none: no changes over this port. The "
-                    "command line sends it only to addresses of this machine.")),
+                    "The bearer token for every operation, from any machine; none: no changes over this port. "
+                    "Without admin.tls the command line sends it only to addresses of this machine.")),
       &Admin::token);
   add(example("{file: /run/secrets/inboxd-admin-read}",
               plain("admin.read_token", Type::secret,
@@ -94,6 +94,24 @@ void add_admin(std::vector<Row<Settings>>& rows) {
                            "for other names are refused, against DNS rebinding by web pages."),
                      "^[a-zA-Z0-9.-]{1,253}$", "a host name, without a port")),
       &Admin::hosts);
+  const auto add_tls = [&](const char* example_file, Description about, auto member) {
+    about = shaped(example(example_file, std::move(about)), "^/.*$", "an absolute path");
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::admin, &Admin::tls, member));
+  };
+  add_tls("/etc/inboxd/admin.pem",
+          text("admin.tls.certificate",
+               "A PEM file with the port's certificate, followed by intermediate ones: admin.listen serves https in "
+               "place of http. admin.socket stays without TLS. A new connection uses the files as they are then, so a "
+               "renewed certificate needs no restart; files that do not fit each other leave the old ones in use."),
+          &AdminTls::certificate);
+  add_tls("/etc/inboxd/admin.key", text("admin.tls.key", "A PEM file with the key of admin.tls.certificate."),
+          &AdminTls::key);
+  add_tls("/etc/inboxd/clients.pem",
+          text("admin.tls.client_ca",
+               "A PEM file with certificate authorities: clients of admin.listen need a certificate from one of them, "
+               "also for health checks; none: they need no certificate. The command line shows admin.tls.certificate, "
+               "which is always accepted."),
+          &AdminTls::client_ca);
   add(number("admin.connections", 4, 1'000,
              "The most connections to the port; a further connection closes the connection that has been idle "
              "longest."),

@@ -50,8 +50,7 @@ ExitCode refuse(const Refusal& refusal, base::Logger& log) {
 std::optional<Refusal> start_port(admin::AdminPort& port) {
   const auto problem = port.start();
   if (!problem) return std::nullopt;
-  return Refusal{problem->is_taken ? ExitCode::try_again : ExitCode::configuration,
-                 problem->message + "; change admin.listen, or set it to off"};
+  return Refusal{problem->is_taken ? ExitCode::try_again : ExitCode::configuration, problem->message};
 }
 
 /// Prepares database and handlers in another thread, so that a stop is heard. The stop cuts their connections, and

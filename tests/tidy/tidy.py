@@ -27,7 +27,7 @@ THIRD_PARTIES = {
     "yaml-cpp/": {"config"},
     "dlfcn.h": {"plugin"},
     "spdlog/": {"base"},
-    "openssl/": {"base"},
+    "openssl/": {"base", "admin"},
     "curl/": {"base"},
     "CLI/": {"cli"},
     "simdjson.h": {"envelope"},

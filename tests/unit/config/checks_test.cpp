@@ -274,6 +274,17 @@ TEST_CASE("admin tokens differ, are not empty, and exist if every read needs a t
   CHECK(load(needed + "admin: {read: token, token: {file: /a}, read_token: {file: /b}}\n", offline).ok());
 }
 
+TEST_CASE("admin.tls has certificate and key, a port, and absolute paths") {
+  const auto tls = [](const std::string& text) { return problems(load(needed + "admin: {" + text + "}\n")); };
+  CHECK_THAT(tls("tls: {certificate: /a.pem, key: /a.key, client_ca: /b.pem}"), Equals(""));
+  CHECK_THAT(tls("tls: {certificate: /a.pem}"), ContainsSubstring("admin.tls.certificate: certificate and key come"));
+  CHECK_THAT(tls("tls: {key: /a.key}"), ContainsSubstring("admin.tls.key: certificate and key come together"));
+  CHECK_THAT(tls("tls: {client_ca: /b.pem}"), ContainsSubstring("admin.tls.client_ca: no effect without"));
+  CHECK_THAT(tls("listen: off, socket: /a.sock, tls: {certificate: /a.pem, key: /a.key}"),
+             ContainsSubstring("admin.tls.certificate: no effect while admin.listen is off"));
+  CHECK_THAT(tls("tls: {certificate: a.pem, key: /a.key}"), ContainsSubstring("an absolute path"));
+}
+
 TEST_CASE("an admin port that other machines reach needs a token") {
   FakeEnvironment environment;
   environment.variables["T"] = "abc";
