@@ -238,8 +238,8 @@ std::vector<inbox::Lane> SimulatedDatabase::lanes_of(const ReadLanes& it) const 
   }
   for (const auto& [place, letter] : dead) {
     if (!letter.parks || letter.row.sequence != it.sequence) continue;
-    out.try_emplace(*letter.row.lane, inbox::Lane{it.sequence, *letter.row.lane, true, false})
-        .first->second.is_parked = true;
+    out.try_emplace(*letter.row.lane, inbox::Lane{it.sequence, *letter.row.lane, true, false}).first->second.is_parked =
+        true;
   }
   std::vector<inbox::Lane> lanes;
   for (const auto& [lane, each] : out) {

@@ -93,7 +93,8 @@ struct SimulatedDatabase {
 
   /// One statement of a question; nullopt: another one follows, which sees later changes.
   std::optional<dispatcher::Answer> ask(int owner, const dispatcher::Request& request, int statement, Instant now);
-  std::vector<inbox::LeaseKey> settle(int owner, const inbox::Settlement& settlement, Instant now);
+  /// One transaction. The lost leases; nothing happens if there are any.
+  std::vector<inbox::LeaseKey> settle(int owner, const std::vector<inbox::Settlement>& all, Instant now);
 
   // Operators.
   void replay(const Place& place, Instant now);
@@ -124,6 +125,7 @@ struct SimulatedDatabase {
   std::map<int, CallShare> shares;
   std::map<Place, int> outcomes;             ///< their number
   std::map<Place, std::set<Place>> behind;   ///< by replayed event: those that were leased then
+  std::vector<Place> done_in_order;          ///< by the transaction
   std::string violation;
 
   // Statements.
@@ -141,6 +143,8 @@ struct SimulatedDatabase {
   dispatcher::Claim::Result claim(int owner, const inbox::ClaimRequest& it, Instant now);
   inbox::ClaimedInOrder claim_in_order(int owner, const inbox::ClaimInOrderRequest& it, Instant now);
   inbox::LeasedRun lease(std::int64_t id, int owner, std::int64_t fence, std::int64_t events, Instant due);
+  bool may_settle(int owner, const inbox::Settlement& settlement) const;
+  void settle(const inbox::Settlement& settlement, Instant now);
   std::vector<std::int64_t> in_order(std::int32_t sequence, std::optional<std::int64_t> lane) const;
   void advance(std::int32_t sequence, std::int64_t lane, Instant now);
   bool is_parked(const Row& of, std::int64_t lane) const;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,9 @@
 #include "workers/work_batch.hpp"
 
 namespace inboxd::test {
+
+/// A call of an event: delivery, fence and offset.
+using CallKey = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 
 /// A process: a queue, its claimer, workers, settler and reader of shards.
 struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this<SimulatedInstance> {
@@ -78,11 +82,13 @@ struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this
         lost(*report.run, static_cast<std::int64_t>(report.end - report.first));
         continue;
       }
-      const auto at = std::find_if(reported.begin(), reported.end(),
-                                   [&](const auto& each) { return each.run() == report.run; });
-      auto& builder = at == reported.end() ? reported.emplace_back(report.run) : *at;
-      builder.add(std::move(report));
+      add(reported, std::move(report));
     }
+  }
+  static void add(std::deque<settler::SettlementBuilder>& to, settler::Report report) {
+    const auto at = std::find_if(to.begin(), to.end(), [&](const auto& each) { return each.run() == report.run; });
+    auto& builder = at == to.end() ? to.emplace_back(report.run) : *at;
+    builder.add(std::move(report));
   }
 
   const int owner;
@@ -108,6 +114,7 @@ struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this
     bool is_calling = false;
     bool is_asleep = false;  ///< it found no events, and nothing has woken it since
     bool is_on_trial = false;
+    std::map<Place, CallKey> open;  ///< the events of the running call or transaction
     std::optional<std::int64_t> version{};  ///< of the order, if the instance had the leases when the call began
     dispatcher::HandlerQueue::Work work;
   };

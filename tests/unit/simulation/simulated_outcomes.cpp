@@ -17,6 +17,14 @@ std::set<std::int64_t> offsets_of(const event::OffsetSet& from) {
   return out;
 }
 
+std::set<std::int64_t> settled_by(const inbox::Settlement& it) {
+  auto out = offsets_of(it.done);
+  for (const auto& group : it.retries) out.merge(offsets_of(group.offsets));
+  for (const auto& letter : it.dead) out.insert(letter.offset);
+  for (const auto& lane : it.waiting) out.merge(offsets_of(lane.offsets));
+  return out;
+}
+
 }  // namespace
 
 bool SimulatedDatabase::is_parked(const Row& of, std::int64_t lane) const {
@@ -51,8 +59,7 @@ void SimulatedDatabase::record(const Row& row, std::int64_t offset, bool is_done
   const Place place{row.shard, offset};
   const std::string text = std::to_string(place.first) + ":" + std::to_string(offset);
   if (++outcomes[place] > 1) violation = "a second outcome of " + text;
-  const auto earlier = row.sequence && key_of(place) != 0 ? earlier_of_key(place) : std::nullopt;
-  if (earlier && is_done) violation = "the outcome of " + text + " before that of " + std::to_string(earlier->second);
+  if (row.sequence && is_done && key_of(place) != 0) done_in_order.push_back(place);
 }
 
 bool SimulatedDatabase::owns(int owner, const inbox::LeasedRun& run) const {
@@ -62,19 +69,36 @@ bool SimulatedDatabase::owns(int owner, const inbox::LeasedRun& run) const {
   return !at->second.sequence || (of != sequences.end() && of->second.owner == owner);
 }
 
-std::vector<inbox::LeaseKey> SimulatedDatabase::settle(int owner, const inbox::Settlement& it, Instant now) {
+bool SimulatedDatabase::may_settle(int owner, const inbox::Settlement& it) const {
   const auto at = rows.find(it.key.delivery_id);
-  if (at == rows.end()) return {it.key};
-  const auto of = at->second.sequence ? sequences[*at->second.sequence] : Owned{owner};
-  const bool is_mine = at->second.owner == owner && at->second.fence == it.key.fence && of.owner == owner;
-  auto settled = offsets_of(it.done);
-  for (const auto& group : it.retries) settled.merge(offsets_of(group.offsets));
-  for (const auto& letter : it.dead) settled.insert(letter.offset);
-  for (const auto& lane : it.waiting) settled.merge(offsets_of(lane.offsets));
-  const auto& held = at->second.pending;
-  const bool has_all = std::includes(held.begin(), held.end(), settled.begin(), settled.end());
-  if ((guards.compares_fences && !is_mine) || !has_all) return {it.key};
+  if (at == rows.end()) return false;
+  const Row& row = at->second;
+  const auto of = row.sequence ? sequences.find(*row.sequence) : sequences.end();
+  const bool owns_sequence = !row.sequence || (of != sequences.end() && of->second.owner == owner);
+  const bool is_mine = row.owner == owner && row.fence == it.key.fence && owns_sequence;
+  const auto settled = settled_by(it);
+  const bool has_all = std::includes(row.pending.begin(), row.pending.end(), settled.begin(), settled.end());
+  return (is_mine || !guards.compares_fences) && has_all;
+}
 
+std::vector<inbox::LeaseKey> SimulatedDatabase::settle(int owner, const std::vector<inbox::Settlement>& all,
+                                                       Instant now) {
+  std::vector<inbox::LeaseKey> lost;
+  for (const auto& each : all) {
+    if (!may_settle(owner, each)) lost.push_back(each.key);
+  }
+  if (!lost.empty()) return lost;
+  for (const auto& each : all) settle(each, now);
+  for (const Place& place : std::exchange(done_in_order, {})) {
+    const auto earlier = earlier_of_key(place);
+    if (earlier) violation = "an outcome before that of " + std::to_string(earlier->second);
+  }
+  return {};
+}
+
+void SimulatedDatabase::settle(const inbox::Settlement& it, Instant now) {
+  const auto at = rows.find(it.key.delivery_id);
+  const auto settled = settled_by(it);
   const Row row = at->second;
   std::set<std::int64_t> lanes;
   if (row.lane) lanes.insert(*row.lane);
@@ -115,7 +139,6 @@ std::vector<inbox::LeaseKey> SimulatedDatabase::settle(int owner, const inbox::S
   for (const auto lane : lanes) {
     if (row.sequence) advance(*row.sequence, lane, now);
   }
-  return {};
 }
 
 // ---- operators

@@ -43,6 +43,7 @@ struct SimulationSettings {
   int instances = 2;
   int shards = 2;
   config::Handler handler;
+  plugin::Instance::Needs needs;  ///< of SQL: workers record outcomes, in transactions
   SimulatedDatabase::Guards guards;
 };
 
@@ -68,7 +69,12 @@ class Simulation final {
   void ask(SimulatedInstance& instance);
   void work(SimulatedInstance& instance, std::size_t number, std::uint32_t random);
   void settle(SimulatedInstance& instance);
-  void note_call(const SimulatedInstance& instance, const std::vector<dispatcher::RunSlice>& call);
+  void put_back(SimulatedInstance& instance, std::vector<dispatcher::RunSlice> slices);
+  void uncall(const SimulatedInstance::Worker& worker);
+  void undo(SimulatedInstance::Worker& worker);
+  void commit(SimulatedInstance& instance, SimulatedInstance::Worker& worker);
+  void note_settled(SimulatedInstance& instance, const SimulatedInstance::Settling& settled) const;
+  void note_call(const SimulatedInstance& instance, SimulatedInstance::Worker& worker);
   bool is_called_elsewhere(const SimulatedInstance& here, const Place& place) const;
   void check_limits(const SimulatedInstance::Worker& worker);
   bool is_time_to_ask(SimulatedInstance& instance) const;
@@ -88,7 +94,7 @@ class Simulation final {
   std::int64_t called_ = 0;  ///< events
   std::int64_t restores_ = 0;
   bool is_calm_ = false;  ///< no failures any more
-  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> calls_;  ///< by delivery, fence and offset
+  std::set<CallKey> calls_;
   std::string violation_;
 };
 

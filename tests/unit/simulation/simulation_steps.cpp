@@ -23,6 +23,7 @@ SimulationSettings settings_of(std::uint64_t seed) {
   handler.order_scope = random() % 4 == 0 ? config::OrderScope::handler : config::OrderScope::partition;
   using config::OnFailure;
   handler.on_failure = std::array{OnFailure::block, OnFailure::block, OnFailure::park, OnFailure::skip}[random() % 4];
+  out.needs.sql = random() % 3 == 0;
   handler.concurrency = SimulatedInstance::workers;
   handler.events_per_call = 1 + static_cast<int>(random() % 4);
   handler.lease = milliseconds{1'500};

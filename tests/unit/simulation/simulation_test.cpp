@@ -63,8 +63,9 @@ TEST_CASE("instances call each event once under a fence, in the order of its key
     const auto violation = violation_of(settings, steps);
     if (!violation) continue;
     const auto fewer = shortened(settings, steps);
-    FAIL("seed " << seed << ": " << *violation << "\nafter " << fewer.size() << " steps: "
-                 << violation_of(settings, fewer).value_or("") << "\n" << text_of(fewer));
+    FAIL("seed " << seed << ": " << *violation << "\nafter " << fewer.size()
+                 << " steps: " << violation_of(settings, fewer).value_or("") << "\n"
+                 << text_of(fewer));
   }
 }
 
