@@ -59,8 +59,7 @@ class KeyOrder final {
   /// Events that leave memory because their key is blocked or parked: to report to the settler.
   std::vector<settler::Report> take_behind();
   bool any_behind() const { return !sendable_.empty(); }
-  /// Events wait for the outcome of others of their key.
-  bool any_deferred() const { return deferred_events_ > 0; }
+  /// Events that wait for the outcome of others of their key.
   std::size_t deferred() const { return deferred_events_; }
 
   /// Taken events that were not called, in order: they come first again.

@@ -2,18 +2,17 @@
 #include <future>
 #include <thread>
 
-#include "queue/in_flight.hpp"
 #include "unit/queue/questions.hpp"
 #include "unit/settler/runs.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
 
+using namespace test;
 using Turn = inbox::WindowTurn;
 using Read = inbox::SequenceRead::State;
 using Clock = InFlight::Clock;
 using std::chrono::seconds;
-using test::question_of;
 
 /// A batch handler of five events per call that owns its sequence and whose window has just closed.
 struct ClosedWindow {
@@ -25,14 +24,13 @@ struct ClosedWindow {
     settings.batch.group_by = group_by;
     settings.concurrency = settings.group = 1;
     settings.events_per_call = 5;
-    in_flight = std::make_shared<InFlight>(7, settings, seconds{1}, std::make_shared<Budgets>(most_events, 10'000'000),
-                                           signals);
+    in_flight = test::in_flight_of(settings, most_events);
     in_flight->configure(settings);
-    auto take = question_of<TakeSequences>(*in_flight, Class::claim);
+    auto take = asked<TakeSequences>();
     REQUIRE(take);
     take->fence = 17;
     in_flight->answer(*take, std::vector{inbox::whole_handler}, {Clock::now(), Clock::now()});
-    const auto turn = question_of<TurnWindow>(*in_flight, Class::claim);
+    const auto turn = asked<TurnWindow>();
     REQUIRE(turn);
     CHECK(turn->plan.fence == 17);
     test::answer(*in_flight, Class::claim, *turn, Turn{Turn::State::closed, 10'000'000, 10'000'000, 10'000'000, 100});
@@ -42,27 +40,33 @@ struct ClosedWindow {
     for (const auto& run : runs) in_flight->lost(*run, static_cast<std::int64_t>(run->size()));
   }
 
-  std::optional<WindowEnd> claim(std::vector<std::int64_t> sizes, Read state, std::int64_t group = 0) {
+  template <class Question>
+  std::optional<Question> asked(Class of = Class::claim, seconds after = {}) {
+    return question_of<Question>(*in_flight, of, Clock::now() + after);
+  }
+  /// Claims runs of these sizes.
+  std::optional<WindowEnd> claim(std::vector<std::size_t> sizes, Read state, std::int64_t group = 0,
+                                 std::int32_t claims = 1) {
     const auto asked = now_ += seconds{2};  // after the handler's poll
     const auto begun = question_of<ClaimInOrder>(*in_flight, Class::claim, asked);
     REQUIRE(begun);
     REQUIRE(begun->request.window);
     room = begun->request.claim.events;
     inbox::ClaimedInOrder out;
-    for (const std::int64_t size : sizes) {
-      auto lease = test::lease_of(test::offsets_from(next_ * 100, static_cast<std::size_t>(size)), next_);
+    for (const std::size_t size : sizes) {
+      auto lease = test::lease_of(test::offsets_from(next_ * 100, size), next_);
       lease.sequence = inbox::whole_handler;
       lease.ordinal = next_++;
       lease.group = group;
+      lease.claims = claims;
       out.claimed.runs.push_back(std::move(lease));
     }
     out.sequences.push_back({inbox::whole_handler, state});
     return test::answer(*in_flight, Class::claim, *begun, std::move(out), asked);
   }
-
-  /// The number of events of the next call; 0: there is none.
-  std::int64_t take(bool waits = true) {
-    const std::atomic<bool> stop{!waits};
+  /// The number of events of the next call.
+  std::int64_t take() {
+    const std::atomic<bool> stop{false};
     std::int64_t out = 0;
     for (const RunSlice& slice : in_flight->take(stop, {}).slices) {
       out += slice.size();
@@ -71,7 +75,6 @@ struct ClosedWindow {
     return out;
   }
 
-  std::shared_ptr<ClaimerSignals> signals = std::make_shared<ClaimerSignals>();
   std::shared_ptr<InFlight> in_flight;
   std::vector<std::shared_ptr<settler::Run>> runs;
   std::int64_t room = 0;
@@ -83,18 +86,12 @@ struct ClosedWindow {
 
 }  // namespace
 
-TEST_CASE("a call waits for further events of its window, until it is full") {
+TEST_CASE("a call waits for further events of its window, until it is full; the last one has what is left") {
   ClosedWindow window;
   window.claim({3}, Read::more);
   auto taken = std::async(std::launch::async, [&] { return window.take(); });
-  window.claim({4}, Read::more);
+  window.claim({4}, Read::end);
   CHECK(taken.get() == 5);
-}
-
-TEST_CASE("the last call of a window has what is left") {
-  ClosedWindow window;
-  window.claim({3, 4}, Read::end);
-  CHECK(window.take() == 5);
   CHECK(window.take() == 2);
 }
 
@@ -110,24 +107,13 @@ TEST_CASE("with group_by: key a call ends with its key") {
   ClosedWindow window{config::GroupBy::key};
   window.claim({2, 1}, Read::more, 1);
   window.claim({7}, Read::end, 2);
-  CHECK(window.take() == 3);
-  CHECK(window.take() == 5);
-  CHECK(window.take() == 2);
+  for (const int events : {3, 5, 2}) CHECK(window.take() == events);
 }
 
 TEST_CASE("a suspect call waits for no more events, and nothing is claimed beside it") {
   ClosedWindow window;
-  const auto asked = Clock::now() + seconds{2};
-  const auto claim = question_of<ClaimInOrder>(*window.in_flight, Class::claim, asked);
-  REQUIRE(claim);
-  inbox::ClaimedInOrder out;
-  auto lease = test::lease_of({1, 2}, 1);
-  lease.sequence = inbox::whole_handler;
-  lease.claims = inbox::suspected_after + 1;
-  out.claimed.runs.push_back(std::move(lease));
-  out.sequences.push_back({inbox::whole_handler, Read::more});
-  test::answer(*window.in_flight, Class::claim, *claim, std::move(out), asked);
-  CHECK_FALSE(question_of<ClaimInOrder>(*window.in_flight, Class::claim, asked + seconds{9}));
+  window.claim({2}, Read::more, 0, inbox::suspected_after + 1);
+  CHECK_FALSE(window.asked<ClaimInOrder>(Class::claim, seconds{9}));
   CHECK(window.take() == 2);
 }
 
@@ -136,22 +122,13 @@ TEST_CASE("nothing is claimed while events wait for the close, and the end of a 
   const auto end = window.claim({}, Read::ended);
   REQUIRE(end);
   CHECK(end->events == 100);
-  CHECK(question_of<TurnWindow>(*window.in_flight, Class::claim));
-  CHECK_FALSE(question_of<ClaimInOrder>(*window.in_flight, Class::claim, Clock::now() + seconds{60}));
-}
-
-TEST_CASE("leased rows of a window that are not in memory end the ownership after a while") {
-  ClosedWindow window;
-  for (int i = 0; i < 5; ++i) {
-    CHECK_FALSE(question_of<ReleaseSequences>(*window.in_flight, Class::lease));
-    window.claim({}, Read::end);
-  }
-  CHECK(question_of<ReleaseSequences>(*window.in_flight, Class::lease));
+  CHECK(window.asked<TurnWindow>());
+  CHECK_FALSE(window.asked<ClaimInOrder>(Class::claim, seconds{60}));
 }
 
 TEST_CASE("a batch handler gets no events from ingest in memory") {
   ClosedWindow window;
-  CHECK_FALSE(window.in_flight->lock()->reserve_in_order({3, 0, 100, 110}, 10, 1'000, InFlight::Clock::now()).is_open);
+  CHECK_FALSE(window.in_flight->lock()->reserve_in_order({3, 0, 100, 110}, 10, 1'000, Clock::now()).is_open);
 }
 
 }  // namespace inboxd::dispatcher

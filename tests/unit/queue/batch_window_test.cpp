@@ -21,42 +21,39 @@ BatchWindow every_ten_seconds() {
   return BatchWindow{batch, 200ms};
 }
 
-Turn turn(Turn::State state, event::Microseconds now, event::Microseconds decided_until) {
-  return {state, now, decided_until, 0, 7};
+/// At that time of the database, in milliseconds.
+void turn(BatchWindow& window, Turn::State state, event::Microseconds now, event::Microseconds decided_until) {
+  window.turned({state, now * 1'000, decided_until * second, 0, 7}, start);
 }
 
 }  // namespace
 
-TEST_CASE("a new owner asks at once, then at the next close by the database's clock") {
+TEST_CASE("a new owner asks at once, then soon, in case an operator closes the window, and at the next close") {
   BatchWindow window = every_ten_seconds();
   CHECK(window.next_turn() <= start);
   CHECK_FALSE(window.plan().latest);
-  window.turned(turn(Turn::State::open, 29 * second + 950'000, 20 * second), start);
+  turn(window, Turn::State::open, 21'000, 20);
+  CHECK(window.next_turn() == start + 200ms);
+  turn(window, Turn::State::open, 29'950, 20);
   CHECK_FALSE(window.plan().latest);
   CHECK(window.plan().next == 30 * second);
   CHECK(window.plan().at_least == 5);
   CHECK(window.next_turn() == start + 50ms);
 }
 
-TEST_CASE("far from a close the database is asked again soon, because an operator may close the window") {
-  BatchWindow window = every_ten_seconds();
-  window.turned(turn(Turn::State::open, 21 * second, 20 * second), start);
-  CHECK(window.next_turn() == start + 200ms);
-}
-
 TEST_CASE("a close that has come, or was missed, is named in the next question") {
   BatchWindow window = every_ten_seconds();
-  window.turned(turn(Turn::State::open, 95 * second, 20 * second), start);
+  turn(window, Turn::State::open, 95'000, 20);
   CHECK(window.next_turn() == start);
   CHECK(window.plan().latest == 90 * second);
-  window.turned(turn(Turn::State::postponed, 95 * second, 90 * second), start);
+  turn(window, Turn::State::postponed, 95'000, 90);
   CHECK_FALSE(window.plan().latest);
   CHECK_FALSE(window.is_running());
 }
 
 TEST_CASE("a closed window is read until it has ended, then the database is asked again") {
   BatchWindow window = every_ten_seconds();
-  window.turned(turn(Turn::State::closed, 30 * second, 30 * second), start);
+  turn(window, Turn::State::closed, 30'000, 30);
   CHECK(window.is_running());
   CHECK(window.events() == 7);
   CHECK(window.next_turn() == Clock::time_point::max());
@@ -73,10 +70,10 @@ TEST_CASE("a closed window is read until it has ended, then the database is aske
 
 TEST_CASE("without the sequence a window is unknown, and its new owner asks at once") {
   BatchWindow window = every_ten_seconds();
-  window.turned(turn(Turn::State::running, 30 * second, 30 * second), start);
+  turn(window, Turn::State::running, 30'000, 30);
   CHECK(window.is_running());
   CHECK(window.events() == 7);  // also after a restart in the middle of the window
-  window.turned(turn(Turn::State::lost, 0, 0), start + 1s);
+  turn(window, Turn::State::lost, 0, 0);
   CHECK_FALSE(window.is_running());
   CHECK(window.next_turn() <= start);
 }

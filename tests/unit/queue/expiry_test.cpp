@@ -7,48 +7,40 @@
 namespace inboxd::dispatcher {
 namespace {
 
-using std::chrono::milliseconds;
 constexpr event::Microseconds second = 1'000'000;
 
 /// A run whose events occurred at these seconds; nullopt: unknown, stored at 50 s. They expire after 100 s.
 std::shared_ptr<settler::Run> run_of_times(const std::vector<std::optional<int>>& occurred, bool never = false) {
-  auto lease = test::lease_of(test::offsets_from(10, occurred.size()), 1);
-  auto block = std::make_shared<inbox::EventBlock>();
-  block->events.reserve(occurred.size());
-  for (std::size_t i = 0; i < occurred.size(); ++i) {
-    block->events.push_back(event::copy(*lease.events[i], block->arena));
-    event::Event& event = block->events.back();
-    event.occurred_at.reset();
-    if (occurred[i]) event.occurred_at = *occurred[i] * second;
-    event.received_at = 50 * second;
-    lease.events[i] = &event;
-  }
-  lease.block = std::move(block);
+  auto lease = test::with_events(test::lease_of(test::offsets_from(10, occurred.size())),
+                                 [&](event::Event& event, std::size_t i, auto&) {
+                                   event.occurred_at.reset();
+                                   if (occurred[i]) event.occurred_at = *occurred[i] * second;
+                                   event.received_at = 50 * second;
+                                 });
   lease.never_expires = never;
   return std::make_shared<settler::Run>(
-      std::move(lease), std::make_shared<const config::Policy>(config::Policy{{}, milliseconds{100'000}}),
+      std::move(lease), std::make_shared<const config::Policy>(config::Policy{{}, std::chrono::seconds{100}}),
       std::make_shared<test::RecordingOwner>(), "receipt");
+}
+
+using Range = std::pair<std::size_t, std::size_t>;
+template <class Part>
+std::vector<Range> ranges_of(const std::vector<Part>& parts) {
+  std::vector<Range> out;
+  for (const Part& part : parts) out.emplace_back(part.first, part.end);
+  return out;
 }
 
 }  // namespace
 
 TEST_CASE("events that have expired are reported instead of called, the others stay in order") {
-  const auto run = run_of_times({10, 90, 10, 10, std::nullopt, 100});
-  std::vector<RunSlice> slices{{run, 0, 6, false, true}};
+  std::vector<RunSlice> slices{{run_of_times({10, 90, 10, 10, std::nullopt, 100}), 0, 6, false, true}};
   const auto reports = take_out_expired(slices, 110 * second);
-  REQUIRE(reports.size() == 2);
-  CHECK(reports[0].first == 0);
-  CHECK(reports[0].end == 1);
-  CHECK(reports[1].first == 2);
-  CHECK(reports[1].end == 4);
+  REQUIRE(ranges_of(reports) == std::vector<Range>{{0, 1}, {2, 4}});
   REQUIRE(reports[1].failed.size() == 2);
   CHECK(reports[1].failed[1].index == 3);
   CHECK(reports[1].failed[1].kind == settler::FailedEvent::Kind::expired);
-  REQUIRE(slices.size() == 2);
-  CHECK(slices[0].first == 1);
-  CHECK(slices[0].end == 2);
-  CHECK(slices[1].first == 4);
-  CHECK(slices[1].end == 6);
+  CHECK(ranges_of(slices) == std::vector<Range>{{1, 2}, {4, 6}});
 }
 
 TEST_CASE("an event without the time it occurred expires by the time it was stored") {

@@ -4,21 +4,19 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <thread>
 
+#include "support/wait.hpp"
 #include "unit/queue/questions.hpp"
 #include "unit/settler/runs.hpp"
 
 namespace inboxd::dispatcher {
 namespace {
 
+using namespace test;
 using Clock = DueTimes::Clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using test::claim;
-using test::lease_of;
-using test::offsets_from;
-using test::question_of;
 
-config::Handler handler(int concurrency, int events_per_call) {
+config::Handler handler(int concurrency, int events_per_call = 1) {
   config::Handler out;
   out.name = "test";
   out.mode = config::Mode::single;
@@ -27,130 +25,117 @@ config::Handler handler(int concurrency, int events_per_call) {
   return out;
 }
 
-/// A run keeps its owner alive, and the owner the run.
-void lose_all(InFlight& in_flight) {
-  const std::atomic<bool> stop{false};
-  for (const RunSlice& slice : in_flight.take(stop, {}).slices) in_flight.lost(*slice.run, slice.size());
-}
+/// A handler without a backlog.
+struct Handler {
+  explicit Handler(const config::Handler& settings) : of{in_flight_of(settings)} { of->configure(settings); }
+  ~Handler() {
+    // A run keeps its owner alive, and the owner the run.
+    if (of->stats().queued > 0) take();
+    for (const RunSlice& slice : taken) of->lost(*slice.run, slice.size());
+  }
+  void take() {
+    for (RunSlice& slice : of->take(std::atomic<bool>{false}, {}).slices) taken.push_back(std::move(slice));
+  }
+  InFlight* operator->() const { return of.get(); }
+  /// The leases that the handler returns, which the database then releases.
+  std::vector<inbox::LeaseKey> released() const {
+    const auto question = question_of<ReleaseLeases>(*of, Class::lease);
+    if (!question) return {};
+    test::answer(*of, Class::lease, *question, std::monostate{});
+    return question->keys;
+  }
 
-/// The leases that the handler returns, which the database then releases.
-std::vector<inbox::LeaseKey> released(InFlight& in_flight) {
-  const auto question = question_of<ReleaseLeases>(in_flight, Class::lease);
-  if (!question) return {};
-  test::answer(in_flight, Class::lease, *question, std::monostate{});
-  return question->keys;
-}
-
-std::shared_ptr<InFlight> in_flight_of(const config::Handler& settings) {
-  return std::make_shared<InFlight>(7, settings, seconds{1}, std::make_shared<Budgets>(10'000, 10'000'000),
-                                    std::make_shared<ClaimerSignals>());
-}
+  std::shared_ptr<InFlight> of;
+  std::vector<RunSlice> taken;
+};
 
 }  // namespace
 
 TEST_CASE("a run stored during a reload that lengthens the lease is renewed within its own, shorter lease") {
-  auto settings = handler(2, 1);
+  auto settings = handler(2);
   settings.lease = seconds{5};
-  const auto in_flight = in_flight_of(settings);
+  const Handler it{settings};
   const auto now = InFlight::Clock::now();
-  REQUIRE(claim(*in_flight, {}));
-  const auto room = in_flight->reserve(1, 100);
+  REQUIRE(claim(*it.of, {}));
+  const auto room = it->reserve(1, 100);
   REQUIRE(room.events == 1);
   settings.lease *= 60;
-  in_flight->configure(settings);
-  in_flight->hand_over(lease_of({1}, 41), 1);
-  const auto renewal = question_of<RenewLeases>(*in_flight, Class::lease, now + room.lease / 2);
+  it->configure(settings);
+  it->hand_over(lease_of({1}, 41), 1);
+  const auto renewal = question_of<RenewLeases>(*it.of, Class::lease, now + room.lease / 2);
   REQUIRE(renewal);
   CHECK(renewal->keys.size() == 1);
   CHECK(renewal->lease == settings.lease);
-  test::answer(*in_flight, Class::lease, *renewal, std::int64_t{1});
-  lose_all(*in_flight);
+  test::answer(*it.of, Class::lease, *renewal, std::int64_t{1});
 }
 
 TEST_CASE("a handler that now wants payloads gets no events that were claimed without them") {
-  auto settings = handler(1, 100);
-  const auto in_flight = in_flight_of(settings);
+  using Keys = std::vector<inbox::LeaseKey>;
+  const auto settings = handler(1, 100);
+  const Handler it{settings};
   const auto claim = [&](std::int64_t id, const auto& meanwhile) {
-    const auto begun = question_of<Claim>(*in_flight, Class::claim);
+    const auto begun = question_of<Claim>(*it.of, Class::claim);
     REQUIRE(begun);
-    auto lease = lease_of(offsets_from(id * 100, 3), id);
-    lease.has_content = begun->request.payloads;
     Claim::Result result;
-    result.claimed.runs.push_back(std::move(lease));
+    result.claimed.runs.push_back(lease_of(offsets_from(id * 100, 3), id));
+    result.claimed.runs.back().has_content = begun->request.payloads;
     meanwhile();
-    test::answer(*in_flight, Class::claim, *begun, std::move(result));
+    test::answer(*it.of, Class::claim, *begun, std::move(result));
   };
-  in_flight->configure(settings, {false, true});
-  claim(1, [&] { in_flight->reopen(InFlight::Closed::paused); });
-  in_flight->reopen(InFlight::Closed::paused);  // a backlog
+  it->configure(settings, {false, true});
+  claim(1, [&] { it->reopen(InFlight::Closed::paused); });
+  it->reopen(InFlight::Closed::paused);  // a backlog
   claim(2, [&] {
-    in_flight->configure(settings, {});
-    CHECK(released(*in_flight) == std::vector<inbox::LeaseKey>{{1, 1'001}});
+    it->configure(settings, {});
+    CHECK(it.released() == Keys{{1, 1'001}});
   });
-  CHECK(released(*in_flight) == std::vector<inbox::LeaseKey>{{2, 1'002}});
-  CHECK(in_flight->stats().backlog);
-  CHECK(in_flight->stats().queued == 0);
+  CHECK(it.released() == Keys{{2, 1'002}});
+  CHECK(it->stats().backlog);
+  CHECK(it->stats().queued == 0);
   claim(2, [] {});
-  CHECK(in_flight->stats().queued == 3);
-  lose_all(*in_flight);
+  CHECK(it->stats().queued == 3);
 }
 
 TEST_CASE("a backlog of retries alone leaves room for fresh events") {
   const int attempts = GENERATE(0, 1);
-  CAPTURE(attempts);
-  const auto in_flight = in_flight_of(handler(4, 100));
+  const Handler it{handler(4, 100)};
   std::vector<inbox::LeasedRun> runs;
   runs.push_back(lease_of({1}, 41, attempts));
-  REQUIRE(claim(*in_flight, std::move(runs), true));
-  CHECK(in_flight->reserve(1, 100).events == attempts);
-  lose_all(*in_flight);
+  REQUIRE(claim(*it.of, std::move(runs), true));
+  CHECK(it->reserve(1, 100).events == attempts);
 }
 
 TEST_CASE("calls that run while a handler is closed keep their share of max_in_flight") {
-  auto settings = handler(1, 1);
+  auto settings = handler(1);
   settings.max_in_flight = 4;
-  const auto in_flight = in_flight_of(settings);
-  in_flight->configure(settings, {});
-  REQUIRE(claim(*in_flight, {}));
-  const auto room = in_flight->reserve(1, 100);
-  REQUIRE(room.events == 1);
-  in_flight->hand_over(lease_of({1}, 41), room.events);
-  std::atomic<bool> stop{false};
-  InFlight::Taken taken;
-  std::thread worker{[&] { taken = in_flight->take(stop, {}); }};
-  const auto until = InFlight::Clock::now() + seconds{30};
-  while (!in_flight->stats().limited && InFlight::Clock::now() < until) std::this_thread::yield();
-  const auto asked = question_of<ShareCalls>(*in_flight, Class::limit);
+  Handler it{settings};
+  REQUIRE(claim(*it.of, {}));
+  REQUIRE(it->reserve(1, 100).events == 1);
+  it->hand_over(lease_of({1}, 41), 1);
+  std::thread worker{[&] { it.take(); }};
+  REQUIRE(support::eventually([&] { return it->stats().limited; }));
+  const auto asked = question_of<ShareCalls>(*it.of, Class::limit);
   REQUIRE(asked);
-  test::answer(*in_flight, Class::limit, *asked, 1);
+  test::answer(*it.of, Class::limit, *asked, 1);
   worker.join();
-  REQUIRE(taken.slices.size() == 1);
-  in_flight->close(InFlight::Closed::shutdown);
-  const auto next = in_flight->next_due(Class::limit, InFlight::Clock::now());
+  it->close(InFlight::Closed::shutdown);
+  const auto next = it->next_due(Class::limit, InFlight::Clock::now());
   CHECK(next <= InFlight::Clock::now() + seconds{1});
-  const auto renewed = question_of<ShareCalls>(*in_flight, Class::limit, next);
+  const auto renewed = question_of<ShareCalls>(*it.of, Class::limit, next);
   REQUIRE(renewed);
   CHECK(renewed->calls.held == 1);
-  in_flight->lost(*taken.slices[0].run, 1'000);  // a run keeps its owner alive, and the owner the run
 }
 
-TEST_CASE("due times close together become one, and none becomes earlier") {
+TEST_CASE("due times close together become one, none becomes earlier, and of too many the nearest are kept") {
   DueTimes times;
   const Clock::time_point t{seconds{1'000}};
-  times.add(t + milliseconds{1});
-  times.add(t + milliseconds{2});
-  times.add(t + milliseconds{200});
+  for (const int after : {1, 2, 200}) times.add(t + milliseconds{after});
   REQUIRE(times.next());
   CHECK(*times.next() > t + milliseconds{2});
   CHECK(*times.next() <= t + milliseconds{22});
   CHECK_FALSE(times.take_due(t));
   CHECK(times.take_due(t + milliseconds{30}));
   CHECK(*times.next() > t + milliseconds{200});
-}
-
-TEST_CASE("due times are bounded, and the nearest are kept") {
-  DueTimes times;
-  const Clock::time_point t{seconds{1'000}};
   for (int i = 3'000; i > 0; --i) times.add(t + seconds{i});
   CHECK(*times.next() <= t + seconds{1} + DueTimes::together);
   std::size_t left = 0;

@@ -1,4 +1,4 @@
-// Which event of an order key may run.
+// Which event of an order key may run. tests/unit/simulation shows that the rules hold together.
 #include "queue/key_order.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -8,13 +8,12 @@
 namespace inboxd::dispatcher {
 namespace {
 
+using namespace test;
 using Kind = settler::FailedEvent::Kind;
-using test::run_in_order;
-using test::sequence_of_runs;
 using Run = std::shared_ptr<settler::Run>;
 using Offsets = std::vector<std::int64_t>;
 
-constexpr envelope::KeyHash a = 11, b = 22;
+constexpr envelope::KeyHash a = test::key_a, b = test::key_b;
 const inbox::Lane lane_a{sequence_of_runs, a, true, false};
 
 Offsets offsets_of(const std::vector<Pick>& picks) {
@@ -23,29 +22,32 @@ Offsets offsets_of(const std::vector<Pick>& picks) {
   return out;
 }
 
+/// The offsets that may be taken. The run's events from `first` on are for these calls.
+Offsets take(KeyOrder& keys, const Run& run, const std::vector<KeyOrder::Call>& calls, std::size_t first = 0,
+             bool in_transaction = false) {
+  std::vector<Pick> out;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (keys.take({run, first + i}, calls[i], in_transaction)) out.push_back({run, first + i});
+  }
+  return offsets_of(out);
+}
+
 settler::KeyEffects finished(std::int64_t first, std::int64_t end) {
   settler::KeyEffects out;
   out.finished.add({first, end});
   return out;
 }
-settler::KeyEffects blocking(std::size_t index) {
-  settler::KeyEffects out;
-  out.blocking.push_back(index);
-  return out;
-}
-settler::KeyEffects parking(std::size_t index) {
-  settler::KeyEffects out;
-  out.parking.push_back(index);
-  return out;
-}
-settler::KeyEffects waiting(std::size_t index) {
-  settler::KeyEffects out;
-  out.waiting.push_back(index);
-  return out;
+using Indices = std::vector<std::size_t> settler::KeyEffects::*;
+constexpr Indices blocking = &settler::KeyEffects::blocking, parking = &settler::KeyEffects::parking,
+                  waiting = &settler::KeyEffects::waiting;
+void settle(KeyOrder& keys, const Run& run, Indices as, std::size_t index) {
+  settler::KeyEffects effects;
+  (effects.*as).push_back(index);
+  keys.settled(*run, effects);
 }
 
 /// The offsets that go behind now, all of that kind.
-Offsets sent_behind(KeyOrder& keys, Kind kind) {
+Offsets sent_behind(KeyOrder& keys, Kind kind = Kind::waits) {
   Offsets out;
   CHECK(keys.take_ready(10, 2'000'000).empty());
   for (const settler::Report& report : keys.take_behind()) {
@@ -58,17 +60,10 @@ Offsets sent_behind(KeyOrder& keys, Kind kind) {
   return out;
 }
 
-bool is_free(KeyOrder& keys, envelope::KeyHash key, std::int64_t offset) {
-  const Run run = run_in_order({{offset}, {key}, 1'000 + offset});
-  if (!keys.take({run, 0}, 1'000'000 + static_cast<KeyOrder::Call>(offset))) return false;
-  keys.settled(*run, finished(0, 1));
-  return true;
-}
-
-/// Asks the database for all keys; it answers that nothing of them is left.
-void free_all(KeyOrder& keys) {
-  std::vector<inbox::Lane> lanes = keys.to_check(100);
-  for (inbox::Lane& lane : lanes) lane.has_events = lane.is_parked = false;
+/// Asks the database for the blocked keys; of all of them it has this.
+void check(KeyOrder& keys, bool has_events, bool is_parked = false) {
+  auto lanes = keys.to_check(100);
+  for (inbox::Lane& lane : lanes) lane = {lane.sequence, lane.lane, has_events, is_parked};
   keys.checked(lanes);
 }
 
@@ -76,12 +71,9 @@ void free_all(KeyOrder& keys) {
 
 TEST_CASE("events of a key run one after the other, each once the outcome of the one before is recorded") {
   KeyOrder keys;
-  const Run run = run_in_order({{10, 11, 12}, {a, a, a}});
-  CHECK(keys.take({run, 0}, 1));
-  CHECK_FALSE(keys.take({run, 1}, 2));
-  CHECK_FALSE(keys.take({run, 2}, 3));
-  CHECK(keys.any_deferred());
-  CHECK_FALSE(keys.any_ready());
+  const Run run = run_of_keys(10, "aaa");
+  CHECK(take(keys, run, {1, 2, 3}) == Offsets{10});
+  CHECK(keys.deferred() == 2);
   CHECK(keys.take_ready(10, 4).empty());
   keys.settled(*run, finished(0, 1));
   REQUIRE(keys.any_ready());
@@ -89,157 +81,53 @@ TEST_CASE("events of a key run one after the other, each once the outcome of the
   CHECK_FALSE(keys.any_ready());
   keys.settled(*run, finished(1, 2));
   CHECK(offsets_of(keys.take_ready(1, 6)) == Offsets{12});
-  CHECK_FALSE(keys.any_deferred());
+  CHECK(keys.deferred() == 0);
   keys.settled(*run, finished(2, 3));
-  CHECK(is_free(keys, a, 13));
+  CHECK(take(keys, run_of_keys(13, "a", 2), {7}) == Offsets{13});
 }
 
-TEST_CASE("events of different keys, and those without one, do not wait for each other") {
+TEST_CASE("events of different keys or partitions, and those without a key, do not wait for each other") {
   KeyOrder keys;
-  const Run run = run_in_order({{10, 11, 12, 13}, {a, b, envelope::no_order_key, envelope::no_order_key}});
-  for (std::size_t i = 0; i < 4; ++i) CHECK(keys.take({run, i}, 1 + i));
-  keys.settled(*run, finished(0, 4));
-  CHECK_FALSE(keys.any_ready());
-}
-
-TEST_CASE("one key on two partitions is two keys, and one key if the whole handler keeps order") {
+  CHECK(take(keys, run_of_keys(10, "ab--"), {1, 2, 3, 4}) == Offsets{10, 11, 12, 13});
   CHECK(order_key(3, a) != order_key(4, a));
   CHECK(order_key(3, envelope::no_order_key) == 0);
 }
 
-TEST_CASE("events of one key share a call, but no event joins it behind a deferred one") {
+TEST_CASE("events of one key share a call, but no event joins it behind a deferred one, or one that runs alone") {
   KeyOrder keys;
-  const Run run = run_in_order({{10, 11, 12, 13}, {a, a, a, a}});
-  CHECK(keys.take({run, 0}, 1));
-  CHECK(keys.take({run, 1}, 1));
-  CHECK_FALSE(keys.take({run, 2}, 2));
-  CHECK_FALSE(keys.take({run, 3}, 1));
+  const Run run = run_of_keys(10, "aaaaa");
+  CHECK(take(keys, run, {1, 1, 2, 1}) == Offsets{10, 11});
+  CHECK_FALSE(keys.take({run, 4, true}, 1));
   keys.settled(*run, finished(0, 1));
   CHECK_FALSE(keys.any_ready());
   keys.settled(*run, finished(1, 2));
   CHECK(offsets_of(keys.take_ready(10, 3)) == Offsets{12, 13});
+  keys.settled(*run, finished(2, 4));
+  CHECK(offsets_of(keys.take_ready(10, 4)) == Offsets{14});
 }
 
-TEST_CASE("deferred events become ready in order, as many as one call takes") {
+TEST_CASE(
+    "events go behind a failed one in order: those of a run together, after all events of their key before them") {
   KeyOrder keys;
-  const Run first = run_in_order({{10, 11}, {a, a}, 1});
-  const Run second = run_in_order({{12, 13}, {a, a}, 2});
-  CHECK(keys.take({first, 0}, 1));
-  CHECK_FALSE(keys.take({first, 1}, 2));
-  CHECK_FALSE(keys.take({second, 0}, 2));
-  CHECK_FALSE(keys.take({second, 1}, 2));
-  keys.settled(*first, finished(0, 1));
-  SECTION("of one run, whose outcomes are recorded together") {
-    CHECK(offsets_of(keys.take_ready(10, 3)) == Offsets{11});
-    keys.settled(*first, finished(1, 2));
-    CHECK(offsets_of(keys.take_ready(1, 4)) == Offsets{12});
-    keys.settled(*second, finished(0, 1));
-    CHECK(offsets_of(keys.take_ready(10, 5)) == Offsets{13});
-  }
-  SECTION("of several runs in a transaction") {
-    CHECK(offsets_of(keys.take_ready(2, 3, true)) == Offsets{11, 12});
-    keys.settled(*second, finished(0, 1));
-    CHECK_FALSE(keys.any_ready());
-    keys.settled(*first, finished(1, 2));
-    CHECK(offsets_of(keys.take_ready(2, 4, true)) == Offsets{13});
-  }
-}
-
-TEST_CASE("events of one key on two runs share a call only in a transaction") {
-  KeyOrder keys;
-  const Run first = run_in_order({{10}, {a}, 1});
-  const Run second = run_in_order({{11}, {a}, 2});
-  CHECK(keys.take({first, 0}, 1));
-  SECTION("not without one") { CHECK_FALSE(keys.take({second, 0}, 1)); }
-  SECTION("in a transaction") { CHECK(keys.take({second, 0}, 1, true)); }
-}
-
-TEST_CASE("an event that must be called alone shares no call") {
-  KeyOrder keys;
-  const Run run = run_in_order({{10, 11, 12, 13}, {a, a, a, a}});
-  CHECK(keys.take({run, 0}, 1));
-  CHECK_FALSE(keys.take({run, 1}, 2));
-  CHECK_FALSE(keys.take({run, 2, true}, 2));
-  CHECK_FALSE(keys.take({run, 3}, 2));
-  keys.settled(*run, finished(0, 1));
-  CHECK(offsets_of(keys.take_ready(10, 3)) == Offsets{11});
-  keys.settled(*run, finished(1, 2));
-  CHECK(offsets_of(keys.take_ready(10, 4)) == Offsets{12});
-  keys.settled(*run, finished(2, 3));
-  CHECK(offsets_of(keys.take_ready(10, 5)) == Offsets{13});
-}
-
-TEST_CASE("events that are put back come first again") {
-  KeyOrder keys;
-  const Run run = run_in_order({{10, 11, 12, 13}, {a, a, a, a}});
-  for (std::size_t i = 0; i < 3; ++i) CHECK(keys.take({run, i}, 1));
-  CHECK_FALSE(keys.take({run, 3}, 2));
-  keys.put_back({{run, 1}, {run, 2}});
-  CHECK_FALSE(keys.any_ready());  // the first is with its worker
-  keys.settled(*run, finished(0, 1));
-  CHECK(offsets_of(keys.take_ready(10, 3)) == Offsets{11, 12, 13});
-}
-
-TEST_CASE("events that are put back one after the other keep the order of the log") {
-  KeyOrder keys;
-  const Run first = run_in_order({{10, 11}, {a, a}, 1});
-  const Run second = run_in_order({{12, 13}, {a, a}, 2});
-  for (std::size_t i = 0; i < 2; ++i) CHECK(keys.take({first, i}, 1, true));
-  for (std::size_t i = 0; i < 2; ++i) CHECK(keys.take({second, i}, 1, true));
-  keys.put_back({{first, 1}, {second, 1}});
-  keys.put_back({{second, 0}});
-  keys.put_back({{first, 0}});
-  CHECK(offsets_of(keys.take_ready(10, 2, true)) == Offsets{10, 11, 12, 13});
-}
-
-TEST_CASE("a failed event sends deferred and later events of its key behind it") {
-  KeyOrder keys;
-  const Run run = run_in_order({{10, 11, 12, 13}, {a, a, a, b}});
-  CHECK(keys.take({run, 0}, 1));
-  CHECK_FALSE(keys.take({run, 1}, 2));
-  keys.settled(*run, blocking(0));
+  const Run first = run_of_keys(10, "aaab"), second = run_of_keys(14, "a", 2);
+  CHECK(take(keys, first, {1, 1, 2, 2}) == Offsets{10, 11, 13});
+  take(keys, second, {2});
+  settle(keys, first, blocking, 0);
   CHECK(keys.blocked_keys() == 1);
-  CHECK_FALSE(keys.take({run, 2}, 3));
-  CHECK(keys.take({run, 3}, 3));
-  CHECK(sent_behind(keys, Kind::waits) == Offsets{11, 12});
+  CHECK(sent_behind(keys).empty());  // the second event is with its worker
+  settle(keys, first, waiting, 1);
+  CHECK(sent_behind(keys) == Offsets{12});
+  CHECK(sent_behind(keys).empty());
+  settle(keys, first, waiting, 2);
+  CHECK(sent_behind(keys) == Offsets{14});
+  CHECK(keys.deferred() == 0);
   CHECK_FALSE(keys.any_behind());
-  CHECK_FALSE(keys.any_deferred());
-}
-
-TEST_CASE("events go behind in order: those of a run together, after all events of their key before them") {
-  KeyOrder keys;
-  const Run first = run_in_order({{10, 11, 12}, {a, a, a}, 1});
-  const Run second = run_in_order({{13}, {a}, 2});
-  CHECK(keys.take({first, 0}, 1));
-  CHECK(keys.take({first, 1}, 1));
-  CHECK_FALSE(keys.take({first, 2}, 2));
-  CHECK_FALSE(keys.take({second, 0}, 2));
-  keys.settled(*first, blocking(0));
-  CHECK(sent_behind(keys, Kind::waits).empty());  // the second event is with its worker
-  keys.settled(*first, waiting(1));
-  CHECK(sent_behind(keys, Kind::waits) == Offsets{12});
-  CHECK(sent_behind(keys, Kind::waits).empty());
-  keys.settled(*first, waiting(2));
-  CHECK(sent_behind(keys, Kind::waits) == Offsets{13});
-  CHECK_FALSE(keys.any_deferred());
-}
-
-TEST_CASE("events that are put back after their key was blocked go behind") {
-  KeyOrder keys;
-  const Run run = run_in_order({{10, 11}, {a, a}});
-  CHECK(keys.take({run, 0}, 1));
-  CHECK(keys.take({run, 1}, 1));
-  keys.settled(*run, blocking(0));
-  keys.put_back({{run, 1}});
-  CHECK(sent_behind(keys, Kind::waits) == Offsets{11});
 }
 
 TEST_CASE("a key with many events in memory becomes blocked if few of them were taken since the last look") {
   KeyOrder keys;
-  const Run run = run_in_order({{10, 11, 12, 13, 14}, {a, a, a, a, b}});
-  CHECK(keys.take({run, 0}, 1));
-  for (const std::size_t i : {1, 2, 3}) CHECK_FALSE(keys.take({run, i}, 2));
-  CHECK(keys.take({run, 4}, 2));
+  const Run run = run_of_keys(10, "aaaab");
+  CHECK(take(keys, run, {1, 2, 2, 2, 2}) == Offsets{10, 14});
   keys.block_slow_keys(2);  // it is new
   keys.block_slow_keys(3);  // it has few events
   CHECK(keys.blocked_keys() == 0);
@@ -250,181 +138,84 @@ TEST_CASE("a key with many events in memory becomes blocked if few of them were 
   CHECK(keys.blocked_keys() == 0);
   keys.block_slow_keys(1);
   CHECK(keys.blocked_keys() == 1);
-  CHECK(sent_behind(keys, Kind::waits).empty());  // one is with its worker
+  CHECK(sent_behind(keys).empty());  // one is with its worker
   keys.settled(*run, finished(1, 2));
-  CHECK(sent_behind(keys, Kind::waits) == Offsets{12, 13});
+  CHECK(sent_behind(keys) == Offsets{12, 13});
 }
 
-TEST_CASE("an event of the log goes behind at once while events of its lane run") {
+TEST_CASE("the runs of a lane run while their key is blocked, and an event of the log goes behind them at once") {
   KeyOrder keys;
   keys.block(lane_a);
-  const Run lane = run_in_order({{10, 11}, {a, a}, 2, a});
-  const Run log = run_in_order({{20}, {a}, 5});
-  const Run later = run_in_order({{21}, {a}, 6});
-  CHECK(keys.take({lane, 0}, 1));
-  CHECK_FALSE(keys.take({lane, 1}, 2));
-  CHECK_FALSE(keys.take({log, 0}, 2));
-  CHECK_FALSE(keys.take({later, 0}, 2));
-  CHECK(sent_behind(keys, Kind::waits) == Offsets{20});
-  CHECK(sent_behind(keys, Kind::waits).empty());  // the next run's only once that is recorded
+  const Run lane = run_of_keys(10, "aa", 2, a);
+  const Run log = run_of_keys(20, "a", 5), later = run_of_keys(21, "a", 6);
+  CHECK(take(keys, lane, {1, 2}) == Offsets{10});
+  take(keys, log, {2});
+  take(keys, later, {2});
+  CHECK(sent_behind(keys) == Offsets{20});
+  CHECK(sent_behind(keys).empty());  // the next run's only once that is recorded
   keys.settled(*lane, finished(0, 1));
   CHECK(offsets_of(keys.take_ready(2, 3)) == Offsets{11});
-  keys.settled(*log, waiting(0));
-  CHECK(sent_behind(keys, Kind::waits) == Offsets{21});
-}
-
-TEST_CASE("the runs of a lane run while their key is blocked, and other events of the key do not") {
-  KeyOrder keys;
-  keys.block(lane_a);
-  const Run log = run_in_order({{20}, {a}, 5});
-  CHECK_FALSE(keys.take({log, 0}, 1));
-  const Run lane = run_in_order({{10, 11}, {a, a}, 2, a});
-  sent_behind(keys, Kind::waits);
-  keys.settled(*log, waiting(0));
-  CHECK(keys.take({lane, 0}, 2));
-  CHECK(keys.take({lane, 1}, 2));
-  keys.settled(*lane, finished(0, 2));
+  settle(keys, log, waiting, 0);
+  CHECK(sent_behind(keys) == Offsets{21});
+  keys.settled(*lane, finished(1, 2));
   CHECK(keys.blocked_keys() == 1);  // until the database has nothing of it
 }
 
-TEST_CASE("a run of a lane that fails again sends its rest behind") {
+TEST_CASE("a dead event that parks its key sends the later ones behind as parked, also those of its lane") {
   KeyOrder keys;
-  keys.block(lane_a);
-  const Run lane = run_in_order({{10, 11, 12, 13}, {a, a, a, a}, 2, a});
-  CHECK(keys.take({lane, 0}, 1));
-  CHECK(keys.take({lane, 1}, 1));
-  CHECK_FALSE(keys.take({lane, 2}, 2));
-  auto effects = finished(0, 1);
-  effects.blocking.push_back(1);
-  keys.settled(*lane, effects);
-  CHECK_FALSE(keys.take({lane, 3}, 3));
-  CHECK(sent_behind(keys, Kind::waits) == Offsets{12, 13});
-}
-
-TEST_CASE("a dead event that parks its key sends the later ones behind as parked") {
-  KeyOrder keys;
-  const Run run = run_in_order({{10, 11, 12}, {a, a, a}});
-  CHECK(keys.take({run, 0}, 1));
-  CHECK_FALSE(keys.take({run, 1}, 2));
-  keys.settled(*run, parking(0));
-  CHECK_FALSE(keys.take({run, 2}, 3));
+  std::optional<std::int64_t> lane;
+  SECTION("of the log") {}
+  SECTION("of a lane") {
+    lane = a;
+    keys.block(lane_a);
+  }
+  const Run run = run_of_keys(10, "aaa", 2, lane);
+  CHECK(take(keys, run, {1, 2}) == Offsets{10});
+  settle(keys, run, parking, 0);
+  take(keys, run, {3}, 2);
   CHECK(sent_behind(keys, Kind::parked) == Offsets{11, 12});
-}
-
-TEST_CASE("the runs of a lane go behind as parked, too, once a dead letter parks their key") {
-  KeyOrder keys;
-  keys.block(lane_a);
-  const Run first = run_in_order({{10}, {a}, 2, a});
-  CHECK(keys.take({first, 0}, 1));
-  keys.settled(*first, parking(0));
-  keys.block(lane_a);
-  const Run second = run_in_order({{11}, {a}, 3, a});
-  CHECK_FALSE(keys.take({second, 0}, 2));
-  CHECK(sent_behind(keys, Kind::parked) == Offsets{11});
-}
-
-TEST_CASE("a parked key that an operator has released runs its lane again") {
-  KeyOrder keys;
-  keys.block({sequence_of_runs, a, false, true});
-  const Run run = run_in_order({{10}, {a}, 2, a});
-  CHECK_FALSE(keys.take({run, 0}, 1));
-  CHECK(sent_behind(keys, Kind::parked) == Offsets{10});
-  keys.settled(*run, waiting(0));  // in its lane: the database has no dead letter that parks the key
-  REQUIRE(keys.must_check());
-  auto lanes = keys.to_check(1);
-  for (auto& lane : lanes) lane = {lane.sequence, lane.lane, true, false};
-  keys.checked(lanes);
-  const Run again = run_in_order({{10}, {a}, 3, a});
-  keys.block(lane_a);
-  CHECK(keys.take({again, 0}, 2));
 }
 
 TEST_CASE("a blocked key is free once nothing of it is in memory or in the database") {
   KeyOrder keys;
-  const Run run = run_in_order({{10, 11}, {a, a}});
-  CHECK(keys.take({run, 0}, 1));
-  keys.settled(*run, blocking(0));
+  const Run run = run_of_keys(10, "aa");
+  take(keys, run, {1});
+  settle(keys, run, blocking, 0);
   REQUIRE(keys.must_check());
   SECTION("the database has an event of it") {
-    keys.checked(keys.to_check(100));
+    check(keys, true);
     CHECK_FALSE(keys.must_check());
     CHECK(keys.blocked_keys() == 1);
   }
   SECTION("the database has a dead letter that parks it") {
-    auto lanes = keys.to_check(100);
-    REQUIRE(lanes.size() >= 1);
-    for (auto& lane : lanes) lane = {lane.sequence, lane.lane, false, true};
-    keys.checked(lanes);
-    CHECK_FALSE(keys.take({run, 1}, 2));
+    check(keys, false, true);
+    take(keys, run, {2}, 1);
     CHECK(sent_behind(keys, Kind::parked) == Offsets{11});
   }
-  SECTION("an event of it is on its way behind") {
-    CHECK_FALSE(keys.take({run, 1}, 2));
-    free_all(keys);
-    CHECK(keys.blocked_keys() == 1);
-    keys.take_behind();
-    free_all(keys);
-    CHECK(keys.blocked_keys() == 1);
-    keys.settled(*run, waiting(1));
-    free_all(keys);
-    CHECK(keys.blocked_keys() == 0);
-  }
-  SECTION("an event of it went behind since the database was asked") {
+  SECTION("an event of it is on its way behind, or went behind since the database was asked") {
     auto lanes = keys.to_check(100);
-    for (auto& lane : lanes) lane.has_events = false;
-    CHECK_FALSE(keys.take({run, 1}, 2));
+    lanes.at(0).has_events = false;
+    take(keys, run, {2}, 1);
+    check(keys, false);
+    CHECK(keys.blocked_keys() == 1);
     keys.take_behind();
-    keys.settled(*run, waiting(1));
+    settle(keys, run, waiting, 1);
     keys.checked(lanes);
     CHECK(keys.blocked_keys() == 1);
   }
   SECTION("nothing is left of it") {
-    free_all(keys);
+    check(keys, false);
     CHECK(keys.blocked_keys() == 0);
-    CHECK(keys.take({run, 1}, 2));
+    CHECK(take(keys, run, {2}, 1) == Offsets{11});
   }
 }
 
 TEST_CASE("all blocked keys are compared with the database in turn") {
   KeyOrder keys;
-  constexpr std::int64_t count = 200;
-  for (std::int64_t lane = 1; lane <= count; ++lane) keys.block({sequence_of_runs, lane, true, false});
+  for (std::int64_t lane = 1; lane <= 200; ++lane) keys.block({sequence_of_runs, lane, true, false});
   CHECK_FALSE(keys.must_check());
-  for (int round = 0; round < 1'000 && keys.blocked_keys() > 0; ++round) {
-    auto lanes = keys.to_check(10);
-    for (auto& lane : lanes) lane.has_events = false;
-    keys.checked(lanes);
-  }
+  for (int round = 0; round < 100 && keys.blocked_keys() > 0; ++round) check(keys, false);
   CHECK(keys.blocked_keys() == 0);
-}
-
-TEST_CASE("nothing stays of a sequence that is forgotten") {
-  KeyOrder keys;
-  const Run run = run_in_order({{10, 11, 12}, {a, a, b}});
-  CHECK(keys.take({run, 0}, 1));
-  CHECK_FALSE(keys.take({run, 1}, 2));
-  keys.block({sequence_of_runs, b, true, false});
-  CHECK_FALSE(keys.take({run, 2}, 2));
-  keys.block({sequence_of_runs + 1, b, true, false});
-  keys.forget(sequence_of_runs);
-  CHECK_FALSE(keys.any_deferred());
-  CHECK_FALSE(keys.any_behind());
-  CHECK(keys.blocked_keys() == 1);
-  keys.put_back({{run, 0}});
-  CHECK_FALSE(keys.any_ready());
-  CHECK(is_free(keys, a, 13));
-  CHECK(is_free(keys, b, 14));
-}
-
-TEST_CASE("the failed event itself runs, although it was claimed again before its failure was known in memory") {
-  KeyOrder keys;
-  const Run first = run_in_order({{10}, {a}, 1});
-  CHECK(keys.take({first, 0}, 1));
-  keys.block(lane_a);
-  const Run lane = run_in_order({{10}, {a}, 3, a, 1});
-  CHECK_FALSE(keys.take({lane, 0}, 2));
-  keys.settled(*first, blocking(0));
-  CHECK(offsets_of(keys.take_ready(1, 3)) == Offsets{10});
 }
 
 }  // namespace inboxd::dispatcher

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,18 +38,24 @@ inline std::shared_ptr<settler::Run> run_in_order(const KeyedRun& from) {
   return run;
 }
 
+constexpr envelope::KeyHash key_a = 11, key_b = 22;
+
+/// A run of events from an offset on; the letters are their keys, `-` is none.
+inline std::shared_ptr<settler::Run> run_of_keys(std::int64_t first, std::string_view letters,
+                                                 std::int64_t delivery_id = 1,
+                                                 std::optional<std::int64_t> lane = std::nullopt) {
+  KeyedRun from{offsets_from(first, letters.size()), {}, delivery_id, lane};
+  for (const char letter : letters) {
+    from.keys.push_back(letter == 'a' ? key_a : letter == 'b' ? key_b : envelope::no_order_key);
+  }
+  return run_in_order(from);
+}
+
 /// A leased delivery of a sequence whose events have these record keys.
 inline inbox::LeasedRun lease_with_keys(std::int64_t first, const std::vector<std::string>& keys,
                                         std::int64_t delivery_id) {
-  auto out = lease_of(offsets_from(first, keys.size()), delivery_id);
-  auto block = std::make_shared<inbox::EventBlock>();
-  block->events.reserve(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    block->events.push_back(event::copy(*out.events[i], block->arena));
-    block->events.back().key = block->arena.copy(keys[i]);
-    out.events[i] = &block->events.back();
-  }
-  out.block = std::move(block);
+  auto out = with_events(lease_of(offsets_from(first, keys.size()), delivery_id),
+                         [&](event::Event& event, std::size_t i, auto& arena) { event.key = arena.copy(keys[i]); });
   out.sequence = sequence_of_runs;
   out.ordinal = delivery_id;
   return out;

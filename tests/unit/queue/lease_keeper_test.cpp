@@ -20,18 +20,20 @@ struct Keeper {
   LeaseKeeper keeper;
   Leases leases{7, seconds{30}, queue, sequences};
 
+  /// The next question, of that type.
   template <class Question>
-  std::optional<Question> next(Clock::time_point now) {
-    const auto request = keeper.next(leases, now);
-    if (!request) return std::nullopt;
-    const auto* const question = std::get_if<Question>(&*request);
-    REQUIRE(question != nullptr);
-    return *question;
+  Question next() {
+    const auto request = keeper.next(leases, start);
+    REQUIRE(request);
+    REQUIRE(std::holds_alternative<Question>(*request));
+    return std::get<Question>(*request);
   }
-  void add(std::int64_t id) {
-    auto run = std::make_shared<settler::Run>(test::lease_of({id}, id), nullptr, nullptr, "test");
-    queue.add(std::move(run), 100, start + seconds{5});
+  bool ends_visit() { return !keeper.next(leases, start); }
+  template <class Question>
+  void answer(const Question& question, typename Question::Result result = {}) {
+    keeper.answered(leases, question, result, {start, start});
   }
+  void add(std::int64_t id) { queue.add(test::run_of(test::lease_of({id}, id)), 100, start + seconds{5}); }
 };
 
 }  // namespace
@@ -39,17 +41,12 @@ struct Keeper {
 TEST_CASE("leases that were not all renewed are renewed in halves") {
   Keeper it;
   for (std::int64_t id = 1; id <= 4; ++id) it.add(id);
-  auto question = it.next<RenewLeases>(start);
-  REQUIRE(question);
-  CHECK(question->keys.size() == 4);
-  it.keeper.answered(it.leases, *question, 3, {start, start});
-  for (int half = 0; half < 2; ++half) {
-    question = it.next<RenewLeases>(start);
-    REQUIRE(question);
-    CHECK(question->keys.size() == 2);
-    it.keeper.answered(it.leases, *question, half == 0 ? 2 : 0, {start, start});
+  for (const auto& [asked, renewed] : {std::pair{4, 3}, {2, 2}, {2, 0}}) {
+    const auto question = it.next<RenewLeases>();
+    CHECK(question.keys.size() == static_cast<std::size_t>(asked));
+    it.answer(question, renewed);
   }
-  CHECK_FALSE(it.next<RenewLeases>(start));
+  CHECK(it.ends_visit());
   CHECK(it.queue.leases_ending_before(start + seconds{20}).size() == 2);
 }
 
@@ -57,48 +54,28 @@ TEST_CASE("a refused renewal holds up no release, and is asked for again in the 
   Keeper it;
   it.add(1);
   it.keeper.release({{2, 1}});
-  const auto renewal = it.next<RenewLeases>(start);
-  REQUIRE(renewal);
-  it.keeper.failed(*renewal, refused);
-  const auto release = it.next<ReleaseLeases>(start);
-  REQUIRE(release);
-  CHECK(release->keys == std::vector<inbox::LeaseKey>{{2, 1}});
-  it.keeper.answered(it.leases, *release, std::monostate{}, {start, start});
-  CHECK_FALSE(it.next<RenewLeases>(start));
-  CHECK(it.next<RenewLeases>(start));
+  it.keeper.failed(it.next<RenewLeases>(), refused);
+  const auto release = it.next<ReleaseLeases>();
+  CHECK(release.keys == std::vector<inbox::LeaseKey>{{2, 1}});
+  it.answer(release);
+  CHECK(it.ends_visit());
+  it.next<RenewLeases>();
 }
 
-TEST_CASE("leases are released until the database has answered") {
-  Keeper it;
-  it.keeper.release({{2, 1}});
-  CHECK_FALSE(it.keeper.holds_only_memory());
-  const auto release = it.next<ReleaseLeases>(start);
-  REQUIRE(release);
-  it.keeper.failed(*release, {inbox::Fault::reconnect, "", "away"});
-  CHECK(it.keeper.next_due(it.leases) <= start);
-  const auto again = it.next<ReleaseLeases>(start);
-  REQUIRE(again);
-  it.keeper.answered(it.leases, *again, std::monostate{}, {start, start});
-  CHECK(it.keeper.holds_only_memory());
-}
-
-TEST_CASE("a sequence is released after the leases of its deliveries") {
+TEST_CASE("leases are released until the database has answered, and only then their sequence") {
   Keeper it;
   it.sequences.took({3}, 17, start + seconds{30});
   it.sequences.drain(3);
   it.keeper.release({{2, 1}});
-  const auto release = it.next<ReleaseLeases>(start);
-  REQUIRE(release);
-  it.keeper.failed(*release, refused);
+  it.keeper.failed(it.next<ReleaseLeases>(), refused);
+  CHECK_FALSE(it.keeper.holds_only_memory());
+  CHECK(it.keeper.next_due(it.leases) <= start);
   while (const auto request = it.keeper.next(it.leases, start)) {
     CHECK_FALSE(std::holds_alternative<ReleaseSequences>(*request));
   }
-  const auto again = it.next<ReleaseLeases>(start);
-  REQUIRE(again);
-  it.keeper.answered(it.leases, *again, std::monostate{}, {start, start});
-  const auto drained = it.next<ReleaseSequences>(start);
-  REQUIRE(drained);
-  CHECK(drained->keys == std::vector<inbox::SequenceKey>{{3, 17}});
+  it.answer(it.next<ReleaseLeases>());
+  CHECK(it.keeper.holds_only_memory());
+  CHECK(it.next<ReleaseSequences>().keys == std::vector<inbox::SequenceKey>{{3, 17}});
 }
 
 }  // namespace inboxd::dispatcher

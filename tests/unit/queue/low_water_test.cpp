@@ -1,74 +1,55 @@
-#include <catch2/catch_test_macros.hpp>
-
 #include "queue/low_water.hpp"
+
+#include <catch2/catch_test_macros.hpp>
 
 namespace inboxd::dispatcher {
 namespace {
 
+using namespace std::chrono_literals;
 using Clock = LowWater::Clock;
-using std::chrono::milliseconds;
-using std::chrono::minutes;
-using std::chrono::seconds;
+using Earliest = std::optional<event::Microseconds>;
 
 constexpr event::Microseconds second = 1'000'000;
 constexpr event::Microseconds margin = 500'000;
+const Clock::time_point t{};
 
-inbox::DueReading reading(std::optional<event::Microseconds> earliest, event::Microseconds now, std::uint64_t xmin,
-                          std::uint64_t xmax) {
-  return {earliest, now, xmin, xmax, std::nullopt};
-}
+struct Readings : LowWater {
+  /// A reading at 100 s of the database and `at` seconds of this process, in which no row is due.
+  void none(int at, std::uint64_t xmin, std::uint64_t xmax) { earliest(std::nullopt, at, xmin, xmax); }
+  void earliest(Earliest due, int at, std::uint64_t xmin, std::uint64_t xmax) {
+    observe({due, (100 + at) * second, xmin, xmax, std::nullopt}, t + at * 1s, t + at * 1s);
+  }
+};
 
 }  // namespace
 
-TEST_CASE("a single reading gives no mark") {
-  LowWater low;
-  const Clock::time_point t{};
-  CHECK_FALSE(low.not_before());
-  low.observe(reading(50 * second, 100 * second, 10, 20), t, t);
-  CHECK_FALSE(low.not_before());
-}
-
 TEST_CASE("the mark moves to the earliest due time once older transactions have ended") {
-  LowWater low;
-  const Clock::time_point t{};
-  low.observe(reading(50 * second, 100 * second, 10, 20), t, t);
-  low.observe(reading(60 * second, 101 * second, 20, 30), t + seconds{1}, t + seconds{1});
+  Readings low;
+  CHECK_FALSE(low.not_before());
+  low.earliest(50 * second, 0, 10, 20);
+  CHECK_FALSE(low.not_before());  // a single reading gives none
+  low.earliest(60 * second, 1, 20, 30);
   CHECK(low.not_before() == 60 * second);
 }
 
 TEST_CASE("the mark never passes the earlier reading, as rows made later are due later") {
-  LowWater low;
-  const Clock::time_point t{};
-  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t);
-  low.observe(reading(std::nullopt, 101 * second, 25, 30), t + seconds{1}, t + seconds{1});
+  Readings low;
+  low.none(0, 10, 20);
+  low.none(1, 25, 30);
   CHECK(low.not_before() == 100 * second - margin);
-  low.observe(reading(130 * second, 102 * second, 30, 40), t + seconds{2}, t + seconds{2});
+  low.earliest(130 * second, 2, 30, 40);
   CHECK(low.not_before() == 101 * second - margin);
-}
-
-TEST_CASE("an open transaction holds the mark") {
-  LowWater low;
-  const Clock::time_point t{};
-  low.observe(reading(std::nullopt, 100 * second, 15, 20), t, t);
-  for (int i = 1; i < 50; ++i) {
-    low.observe(reading(std::nullopt, (100 + i) * second, 15, 20 + static_cast<std::uint64_t>(i)), t + seconds{i},
-                t + seconds{i});
-    CHECK_FALSE(low.not_before());
-  }
-  low.observe(reading(std::nullopt, 150 * second, 20, 100), t + seconds{50}, t + seconds{50});
-  CHECK(low.not_before() == 100 * second - margin);
 }
 
 TEST_CASE("an open transaction holds the mark for seconds, or to its end if it inserts deliveries") {
   LowWater low;
-  const Clock::time_point t{};
-  const auto observe = [&](int at, std::optional<event::Microseconds> earliest, std::uint64_t writers) {
-    auto read = reading(earliest, (100 + at) * second, 15, 20 + static_cast<std::uint64_t>(at));
-    if (low.asks_writers(t + seconds{at})) read.writers = writers;
-    low.observe(read, t + seconds{at}, t + seconds{at});
+  const auto observe = [&](int at, Earliest earliest, std::uint64_t writers) {
+    inbox::DueReading read{earliest, (100 + at) * second, 15, 20 + static_cast<std::uint64_t>(at), std::nullopt};
+    if (low.asks_writers(t + at * 1s)) read.writers = writers;
+    low.observe(read, t + at * 1s, t + at * 1s);
   };
   observe(0, std::nullopt, 0);
-  CHECK_FALSE(low.asks_writers(t + LowWater::standstill - milliseconds{1}));
+  CHECK_FALSE(low.asks_writers(t + LowWater::standstill - 1ms));
   REQUIRE(low.asks_writers(t + LowWater::standstill));
   observe(2, std::nullopt, 19);  // open since before the first reading, and inserts deliveries
   observe(3, std::nullopt, 20);  // it has ended, unseen by this reading
@@ -76,73 +57,67 @@ TEST_CASE("an open transaction holds the mark for seconds, or to its end if it i
   observe(4, 70 * second, 24);  // sees its rows
   CHECK(low.not_before() == 70 * second);
   observe(5, std::nullopt, 25);
-  CHECK_FALSE(low.asks_writers(t + seconds{5}));
+  CHECK_FALSE(low.asks_writers(t + 5s));
   observe(6, std::nullopt, 26);
   observe(7, std::nullopt, 27);
   CHECK(low.not_before() == 104 * second - margin);
 }
 
 TEST_CASE("open transactions reported after one reading do not count two readings later") {
-  LowWater low;
-  const Clock::time_point t{};
-  low.observe(reading(std::nullopt, 100 * second, 15, 20), t, t);
-  auto with_writers = reading(std::nullopt, 102 * second, 15, 22);
-  with_writers.writers = 50;
-  low.observe(with_writers, t + seconds{2}, t + seconds{2});
-  low.observe(reading(std::nullopt, 103 * second, 15, 23), t + seconds{3}, t + seconds{3});
-  REQUIRE(low.not_before() == 100 * second - margin);
-  low.observe(reading(std::nullopt, 104 * second, 15, 24), t + seconds{4}, t + seconds{4});
-  CHECK(low.not_before() == 100 * second - margin);
+  Readings low;
+  low.none(0, 15, 20);
+  low.observe({std::nullopt, 102 * second, 15, 22, 50}, t + 2s, t + 2s);
+  for (const int at : {3, 4}) {
+    low.none(at, 15, 20 + static_cast<std::uint64_t>(at));
+    CHECK(low.not_before() == 100 * second - margin);
+  }
 }
 
 TEST_CASE("a slow reading is dated by the time at which it was asked for") {
-  LowWater low;
-  const Clock::time_point t{};
-  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t + seconds{3});
-  low.observe(reading(std::nullopt, 104 * second, 20, 30), t + seconds{4}, t + seconds{4});
+  Readings low;
+  low.observe({std::nullopt, 100 * second, 10, 20, std::nullopt}, t, t + 3s);
+  low.none(4, 20, 30);
   CHECK(low.not_before() == 97 * second - margin);
 }
 
 TEST_CASE("once a minute a reading ignores the mark, and an older row moves the mark back") {
-  LowWater low;
-  const Clock::time_point t{};
-  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t);
-  low.observe(reading(std::nullopt, 101 * second, 20, 30), t + seconds{1}, t + seconds{1});
-  const auto mark = low.not_before();
-  REQUIRE(mark);
-  CHECK(low.reading_from(t + seconds{2}) == mark);
-  const auto later = t + seconds{61};
-  CHECK(low.reading_from(later) == std::nullopt);
-  low.observe(reading(5 * second, 161 * second, 10, 90), later, later);
+  Readings low;
+  low.none(0, 10, 20);
+  low.none(1, 20, 30);
+  REQUIRE(low.not_before());
+  CHECK(low.reading_from(t + 2s) == low.not_before());
+  CHECK(low.reading_from(t + 61s) == std::nullopt);
+  low.earliest(5 * second, 61, 10, 90);
   CHECK(low.not_before() == 5 * second);
-  CHECK(low.reading_from(later + seconds{1}) == 5 * second);
+  CHECK(low.reading_from(t + 62s) == 5 * second);
 }
 
 TEST_CASE("the longer a reading without the mark takes, the rarer it is") {
   LowWater low;
-  const Clock::time_point t{};
-  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t + seconds{1});
-  low.observe(reading(std::nullopt, 102 * second, 20, 30), t + seconds{2}, t + seconds{3});
-  CHECK(low.reading_from(t + seconds{501}));
-  CHECK_FALSE(low.reading_from(t + seconds{502}));
-  low.observe(reading(std::nullopt, 603 * second, 30, 40), t + seconds{503}, t + seconds{533});
-  CHECK(low.reading_from(t + seconds{503} + minutes{10} - milliseconds{1}));
-  CHECK_FALSE(low.reading_from(t + seconds{503} + minutes{10}));
+  const auto observe = [&](int from, int to, event::Microseconds now, std::uint64_t xmin) {
+    low.observe({std::nullopt, now * second, xmin, xmin + 10, std::nullopt}, t + from * 1s, t + to * 1s);
+  };
+  observe(0, 1, 100, 10);
+  observe(2, 3, 102, 20);
+  CHECK(low.reading_from(t + 501s));
+  CHECK_FALSE(low.reading_from(t + 502s));
+  observe(503, 533, 603, 30);
+  CHECK(low.reading_from(t + 503s + 10min - 1ms));
+  CHECK_FALSE(low.reading_from(t + 503s + 10min));
 }
 
 TEST_CASE("after the database's clock was set back, the mark is unknown until two readings later") {
   LowWater low;
-  const Clock::time_point t{};
-  low.observe(reading(std::nullopt, 100 * second, 10, 20), t, t);
-  low.observe(reading(std::nullopt, 110 * second, 20, 30), t + seconds{10}, t + seconds{10});
-  REQUIRE(low.not_before());
-  low.observe(reading(std::nullopt, 113 * second, 30, 40), t + seconds{20}, t + seconds{20});
-  CHECK_FALSE(low.not_before());
-  CHECK_FALSE(low.reading_from(t + seconds{20}));
-  low.observe(reading(std::nullopt, 114 * second, 40, 50), t + seconds{21}, t + seconds{21});
-  CHECK_FALSE(low.not_before());
-  low.observe(reading(std::nullopt, 115 * second, 50, 60), t + seconds{22}, t + seconds{22});
-  CHECK(low.not_before() == 114 * second - margin);
+  const auto observe = [&](int at, event::Microseconds now, std::uint64_t xmin) {
+    low.observe({std::nullopt, now * second, xmin, xmin + 10, std::nullopt}, t + at * 1s, t + at * 1s);
+    return low.not_before();
+  };
+  CHECK_FALSE(observe(0, 100, 10));
+  REQUIRE(observe(10, 110, 20));
+  CHECK_FALSE(observe(20, 113, 30));
+  CHECK_FALSE(low.reading_from(t + 20s));
+  CHECK_FALSE(observe(21, 114, 40));
+  CHECK(observe(22, 115, 50) == 114 * second - margin);
 }
 
 }  // namespace inboxd::dispatcher

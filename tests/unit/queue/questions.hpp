@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -7,6 +8,13 @@
 
 /// A test in place of the claimer.
 namespace inboxd::test {
+
+inline std::shared_ptr<dispatcher::InFlight> in_flight_of(const config::Handler& settings,
+                                                          std::int64_t most_events = 10'000) {
+  return std::make_shared<dispatcher::InFlight>(7, settings, std::chrono::seconds{1},
+                                                std::make_shared<dispatcher::Budgets>(most_events, 10'000'000),
+                                                std::make_shared<dispatcher::ClaimerSignals>());
+}
 
 /// The answer of a database that has nothing for anybody, and takes no sequence away.
 inline dispatcher::Answer nothing_for(const dispatcher::Request& request) {

@@ -1,23 +1,14 @@
 #include <catch2/catch_test_macros.hpp>
-#include <numeric>
+#include <string>
 
 #include "queue/handler_queue.hpp"
 #include "unit/queue/keyed_runs.hpp"
 #include "unit/queue/questions.hpp"
 
 namespace inboxd::dispatcher {
-namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-std::shared_ptr<settler::Run> run_of_read(std::int64_t events) {
-  std::vector<std::int64_t> offsets(static_cast<std::size_t>(events));
-  std::iota(offsets.begin(), offsets.end(), 0);
-  return test::run_in_order({offsets, std::vector<envelope::KeyHash>(offsets.size(), envelope::no_order_key)});
-}
-
-}  // namespace
 
 TEST_CASE("the claimer is woken once there is room for the rest of a sequence") {
   config::Handler settings;
@@ -37,7 +28,8 @@ TEST_CASE("the claimer is woken once there is room for the rest of a sequence") 
       REQUIRE(claim->request.claim.events > 10);
       inbox::ClaimedInOrder read;
       read.sequences.push_back({test::sequence_of_runs, inbox::SequenceRead::State::more});
-      runs.push_back({run_of_read(claim->request.claim.events - 1), 6'000});
+      runs.push_back(
+          {test::run_of_keys(0, std::string(static_cast<std::size_t>(claim->request.claim.events - 1), '-')), 6'000});
       answer = std::move(read);
       has_read = true;
     }

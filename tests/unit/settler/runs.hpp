@@ -41,6 +41,20 @@ inline inbox::LeasedRun lease_of(const std::vector<std::int64_t>& offsets, std::
   return out;
 }
 
+/// The lease with changed events: `change` gets each one, its number and the arena of its texts.
+template <class Change>
+inbox::LeasedRun with_events(inbox::LeasedRun lease, Change change) {
+  auto block = std::make_shared<inbox::EventBlock>();
+  block->events.reserve(lease.events.size());
+  for (std::size_t i = 0; i < lease.events.size(); ++i) {
+    block->events.push_back(event::copy(*lease.events[i], block->arena));
+    change(block->events.back(), i, block->arena);
+    lease.events[i] = &block->events.back();
+  }
+  lease.block = std::move(block);
+  return lease;
+}
+
 inline std::vector<std::int64_t> offsets_from(std::int64_t first, std::size_t count) {
   std::vector<std::int64_t> out;
   for (std::size_t i = 0; i < count; ++i) out.push_back(first + static_cast<std::int64_t>(i));

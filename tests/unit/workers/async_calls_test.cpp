@@ -7,11 +7,8 @@
 
 namespace inboxd::dispatcher {
 
+using namespace test;
 using std::chrono::milliseconds;
-using support::eventually;
-using test::DispatcherFixture;
-using test::lease_of;
-using test::offsets_from;
 
 namespace {
 
@@ -23,25 +20,19 @@ struct OpenCalls {
     const std::lock_guard lock{mutex};
     return calls.size();
   }
-  /// Ends the call of that event, with this verdict for it.
-  void end(std::int64_t offset, event::Verdict verdict = {}) {
-    Done done;
-    {
-      const std::lock_guard lock{mutex};
-      done = std::move(calls.at(offset));
-      calls.erase(offset);
-    }
-    done({std::move(verdict)});
+  /// Ends the call of that event, with the verdict done.
+  void end(std::int64_t offset) {
+    std::unique_lock lock{mutex};
+    const auto call = calls.extract(offset);
+    lock.unlock();
+    call.mapped()({event::Verdict{}});
   }
   void end_all() {
-    for (;;) {
-      std::int64_t last = 0;
-      {
-        const std::lock_guard lock{mutex};
-        if (calls.empty()) return;
-        last = calls.rbegin()->first;
-      }
-      end(last);
+    std::unique_lock lock{mutex};
+    for (const auto& [offset, done] : std::exchange(calls, {})) {
+      lock.unlock();
+      done({event::Verdict{}});
+      lock.lock();
     }
   }
 
@@ -69,15 +60,15 @@ class AsyncInstance final : public plugin::Instance {
   const std::shared_ptr<OpenCalls> open_;
 };
 
+test::Setups async(const std::shared_ptr<OpenCalls>& open, const config::Handler& settings) {
+  return test::setup(std::make_unique<AsyncInstance>(open), settings);
+}
+
 struct AsyncFixture : DispatcherFixture {
-  explicit AsyncFixture(config::Handler settings) {
-    std::vector<HandlerSetup> setup;
-    setup.push_back({7, std::move(settings), std::make_unique<AsyncInstance>(open), false});
-    dispatcher.replace_handlers(std::move(setup));
-    dispatcher.start();
-    REQUIRE(caught_up());
+  explicit AsyncFixture(const test::HandlerOptions& options) { run(async(open, handler(options))); }
+  bool opens(std::size_t calls) {
+    return eventually([&] { return open->count() == calls; });
   }
-  std::int64_t done() { return settler.counters().done; }
 
   std::shared_ptr<OpenCalls> open = std::make_shared<OpenCalls>();
 };
@@ -91,72 +82,67 @@ std::ptrdiff_t threads() {
 
 TEST_CASE("200 asynchronous calls are open at once on one thread, and end in any order") {
   const auto before = threads();
-  AsyncFixture test{DispatcherFixture::handler(200)};
+  AsyncFixture it{{.concurrency = 200}};
   const auto idle = threads();
-  REQUIRE(test.ingest(lease_of(offsets_from(0, 200))));
-  REQUIRE(eventually([&] { return test.open->count() == 200; }));
+  it.ingest(offsets_from(0, 200));
+  REQUIRE(it.opens(200));
   CHECK(threads() == idle);
   CHECK(idle - before < 10);
-  test.open->end(7);
-  REQUIRE(eventually([&] { return test.done() == 1; }));
-  REQUIRE(eventually([&] { return test.ingest(lease_of({200})); }));  // once the queue knows that a place is free
-  REQUIRE(eventually([&] { return test.open->count() == 200; }));
-  test.open->end_all();
-  REQUIRE(eventually([&] { return test.done() == 201; }));
-  CHECK(test.settler.counters().retried == 0);
+  it.open->end(7);
+  REQUIRE(it.done(1));
+  REQUIRE(eventually([&] { return it.may_ingest(lease_of({200})); }));  // once the queue knows that a place is free
+  REQUIRE(it.opens(200));
+  it.open->end_all();
+  REQUIRE(it.done(201));
+  CHECK(it.failures().empty());
 }
 
 TEST_CASE("an asynchronous call that ends before its start returns is done once") {
-  AsyncFixture test{DispatcherFixture::handler(3)};
-  test.open->at_once = true;
-  REQUIRE(test.ingest(lease_of(offsets_from(0, 12))));
-  REQUIRE(eventually([&] { return test.done() == 12; }));
+  AsyncFixture it{{.concurrency = 3}};
+  it.open->at_once = true;
+  it.ingest(offsets_from(0, 12));
+  REQUIRE(it.done(12));
 }
 
 TEST_CASE("an asynchronous call past its deadline is charged; its late end changes nothing") {
-  auto settings = DispatcherFixture::handler(1);
-  settings.deadline = milliseconds{20};
-  AsyncFixture test{settings};
-  REQUIRE(test.ingest(lease_of({1})));
-  REQUIRE(eventually([&] { return test.settler.counters().retried == 1; }));
-  CHECK(test.database.failures().at(0).error_class == "deadline");
-  CHECK(test.dispatcher.stats(7).abandoned == 1);
-  REQUIRE(test.ingest(lease_of({2})));
-  REQUIRE(eventually([&] { return test.open->count() == 2; }));  // another worker took its place
-  test.open->end(2);
-  REQUIRE(eventually([&] { return test.done() == 1; }));
-  test.open->end(1);
-  CHECK(eventually([&] { return test.dispatcher.stats(7).abandoned == 0; }));
-  CHECK(test.done() == 1);
+  AsyncFixture it{{.concurrency = 1, .deadline = milliseconds{20}}};
+  it.ingest({1});
+  REQUIRE(it.retried(1));
+  CHECK(it.classes() == test::Classes{"deadline"});
+  CHECK(it.stats().abandoned == 1);
+  it.ingest({2});
+  REQUIRE(it.opens(2));  // another worker took its place
+  it.open->end(2);
+  REQUIRE(it.done(1));
+  it.open->end(1);
+  CHECK(it.abandoned(0));
+  CHECK(it.database.done() == 1);
 }
 
 TEST_CASE("a reload beside open asynchronous calls lets them end, and new events go to the new instance") {
-  AsyncFixture test{DispatcherFixture::handler(4)};
-  REQUIRE(test.ingest(lease_of({1, 2})));
-  REQUIRE(eventually([&] { return test.open->count() == 2; }));
+  AsyncFixture it{{.concurrency = 4}};
+  it.ingest({1, 2});
+  REQUIRE(it.opens(2));
   const auto fresh = std::make_shared<OpenCalls>();
-  std::vector<HandlerSetup> setup;
-  setup.push_back({7, DispatcherFixture::handler(4), std::make_unique<AsyncInstance>(fresh), false});
-  test.dispatcher.replace_handlers(std::move(setup));
-  REQUIRE(test.caught_up());
-  REQUIRE(test.ingest(lease_of({3})));
+  it.dispatcher.replace_handlers(async(fresh, handler({.concurrency = 4})));
+  REQUIRE(it.caught_up());
+  it.ingest({3});
   REQUIRE(eventually([&] { return fresh->count() == 1; }));
-  test.open->end_all();
+  it.open->end_all();
   fresh->end_all();
-  REQUIRE(eventually([&] { return test.done() == 3; }));
-  CHECK(test.settler.counters().retried == 0);
+  REQUIRE(it.done(3));
+  CHECK(it.failures().empty());
 }
 
 TEST_CASE("a stop gives up asynchronous calls that do not end, uncharged") {
   std::shared_ptr<OpenCalls> left;
   {
-    AsyncFixture test{DispatcherFixture::handler(4)};
-    left = test.open;
-    REQUIRE(test.ingest(lease_of({1, 2})));
-    REQUIRE(eventually([&] { return test.open->count() == 2; }));
-    test.dispatcher.request_stop();
-    test.dispatcher.join(std::chrono::steady_clock::now());
-    CHECK(test.settler.counters().retried == 0);
+    AsyncFixture it{{.concurrency = 4}};
+    left = it.open;
+    it.ingest({1, 2});
+    REQUIRE(it.opens(2));
+    it.stop();
+    CHECK(it.failures().empty());
   }
   left->end_all();  // after the dispatcher: the workers touch only shared objects
 }

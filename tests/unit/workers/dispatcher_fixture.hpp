@@ -1,23 +1,43 @@
 #pragma once
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
+#include <catch2/catch_test_macros.hpp>
 #include <deque>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "support/wait.hpp"
 #include "unit/settler/runs.hpp"
+#include "unit/workers/test_handlers.hpp"
 #include "workers/dispatcher.hpp"
 
 /// A dispatcher and a settler on a database in memory.
 namespace inboxd::test {
 
 using dispatcher::Dispatcher;
-using support::eventually;
+
+inline std::int64_t done_in(const std::vector<inbox::Settlement>& settled) {
+  std::int64_t out = 0;
+  for (const auto& each : settled) out += each.done.count();
+  return out;
+}
+
+template <class Part>
+std::vector<Part> all_of(const std::vector<inbox::Settlement>& settled, std::vector<Part> inbox::Settlement::*part) {
+  std::vector<Part> out;
+  for (const auto& each : settled) out.insert(out.end(), (each.*part).begin(), (each.*part).end());
+  return out;
+}
+
+/// The error classes of failures.
+using Classes = std::vector<std::string>;
+inline Classes classes_of(const std::vector<inbox::FailedAttempt>& failures) {
+  Classes out;
+  for (const auto& each : failures) out.push_back(each.error_class);
+  return out;
+}
 
 /// Due deliveries, their outcomes, and the calls made. Shared by FakeVisit and FakeStore.
 struct FakeDatabase {
@@ -25,33 +45,24 @@ struct FakeDatabase {
   std::deque<inbox::LeasedRun> due;
   std::vector<inbox::LeaseKey> empty, excess;
   std::vector<inbox::Settlement> settled;
-  std::vector<std::int64_t> released;
   std::map<std::int64_t, inbox::LeasedRun> due_again;  ///< once released
-  std::vector<std::int64_t> skipped;
-  std::vector<std::int64_t> renewed;
+  std::vector<std::int64_t> released, skipped, renewed;
   std::vector<inbox::ClaimRequest> claims;  ///< those that found something
   int all_claims = 0;
   std::optional<event::Microseconds> not_before;  ///< of the last claim
   const std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
-  int generation = 1;                             ///< of the connection
-  std::uint64_t oldest_transaction = 1;           ///< xmin of a reading (xmax is 1); 0: a transaction stays open
-  std::vector<std::int64_t> lost_fences;          ///< of claims while it was away
-  std::vector<std::int64_t> released_fences;
+  int generation = 1;                    ///< of the connection
+  std::uint64_t oldest_transaction = 1;  ///< xmin of a reading (xmax is 1); 0: a transaction stays open
+  std::vector<std::int64_t> lost_fences, released_fences;  ///< of claims while it was away
   bool away = false;
-  int failed_calls = 0;            ///< while it was away
   std::set<std::int32_t> refused;  ///< the claims of these handlers are refused
   int refusals = 0;
   std::optional<std::chrono::milliseconds> longest_statement;
   std::deque<inbox::LeasedRun> due_in_order;  ///< for handlers that keep order: log rows and rows of lanes
-  std::vector<std::int32_t> taken_sequences, released_sequences;
+  std::vector<std::int32_t> taken_sequences;
   int claims_in_order = 0;
   int lost_claims_in_order = 0;  ///< so many of the next ones get no answer
 
-  /// Under the lock.
-  bool is_away() {
-    if (away) ++failed_calls;
-    return away;
-  }
   /// Counts a claim, also one that gets no answer. Under the lock.
   void note(const dispatcher::Request& request) {
     if (std::holds_alternative<dispatcher::ClaimInOrder>(request)) ++claims_in_order;
@@ -61,31 +72,25 @@ struct FakeDatabase {
     not_before = claim->request.not_before;
     if (away) lost_fences.push_back(claim->request.fence);
   }
-  void set_away(bool is_now_away) {
+  /// `again`: also once it was released.
+  void add(inbox::LeasedRun lease, bool again = false) {
     const std::lock_guard lock{mutex};
-    away = is_now_away;
+    if (again) due_again.emplace(lease.key.delivery_id, lease);
+    due.push_back(std::move(lease));
   }
-  void add(inbox::LeasedRun lease_of) {
+  void add_in_order(inbox::LeasedRun lease) {
     const std::lock_guard lock{mutex};
-    due.push_back(std::move(lease_of));
+    due_in_order.push_back(std::move(lease));
   }
   std::int64_t done() const {
     const std::lock_guard lock{mutex};
-    std::int64_t out = 0;
-    for (const auto& each : settled) out += each.done.count();
-    return out;
+    return done_in(settled);
   }
-  std::vector<inbox::FailedAttempt> failures() const {
+  /// Of all settlements.
+  template <class Part>
+  std::vector<Part> all(std::vector<Part> inbox::Settlement::*part) const {
     const std::lock_guard lock{mutex};
-    std::vector<inbox::FailedAttempt> out;
-    for (const auto& each : settled) out.insert(out.end(), each.failures.begin(), each.failures.end());
-    return out;
-  }
-  std::vector<inbox::RetryGroup> retries() const {
-    const std::lock_guard lock{mutex};
-    std::vector<inbox::RetryGroup> out;
-    for (const auto& each : settled) out.insert(out.end(), each.retries.begin(), each.retries.end());
-    return out;
+    return all_of(settled, part);
   }
   std::vector<std::int64_t> all_released() const {
     const std::lock_guard lock{mutex};
@@ -93,14 +98,20 @@ struct FakeDatabase {
     std::sort(out.begin(), out.end());
     return out;
   }
-  void add_in_order(inbox::LeasedRun lease_of) {
-    const std::lock_guard lock{mutex};
-    due_in_order.push_back(std::move(lease_of));
-  }
   template <class Read>
   auto read(Read get) const {
     const std::lock_guard lock{mutex};
     return get(*this);
+  }
+  template <class Value>
+  Value get(Value FakeDatabase::*member) const {
+    const std::lock_guard lock{mutex};
+    return this->*member;
+  }
+  template <class Value>
+  void set(Value FakeDatabase::*member, Value to) {
+    const std::lock_guard lock{mutex};
+    this->*member = to;
   }
 };
 
@@ -108,15 +119,16 @@ inline inbox::DatabaseFailure disconnected() { return {inbox::Fault::reconnect, 
 
 /// The answers of a fake database to the claimer's questions. In order: this process is the only one.
 struct FakeVisit {
+  using Answer = dispatcher::Answer;
   FakeDatabase& database;  ///< locked, and not away
 
   // A single process needs no answer to most questions.
   template <class Question>
-  dispatcher::Answer operator()(const Question&) const {
+  Answer operator()(const Question&) const {
     return typename Question::Result{};
   }
-  dispatcher::Answer operator()(const dispatcher::RenewLeases& it) const { return note(database.renewed, it.keys); }
-  dispatcher::Answer operator()(const dispatcher::ReleaseLeases& it) const {
+  Answer operator()(const dispatcher::RenewLeases& it) const { return note(database.renewed, it.keys); }
+  Answer operator()(const dispatcher::ReleaseLeases& it) const {
     for (const auto& key : it.keys) {
       const auto at = database.due_again.find(key.delivery_id);
       if (at != database.due_again.end()) database.due.push_back(at->second);
@@ -124,42 +136,34 @@ struct FakeVisit {
     note(database.released, it.keys);
     return std::monostate{};
   }
-  dispatcher::Answer operator()(const dispatcher::ReleaseClaims& it) const {
-    auto& all = database.released_fences;
-    all.insert(all.end(), it.fences.begin(), it.fences.end());
+  Answer operator()(const dispatcher::ReleaseClaims& it) const {
+    append(database.released_fences, it.fences);
     return std::monostate{};
   }
-  dispatcher::Answer operator()(const dispatcher::SettleSkipped& it) const {
+  Answer operator()(const dispatcher::SettleSkipped& it) const {
     note(database.skipped, it.keys);
     return std::monostate{};
   }
-  dispatcher::Answer operator()(const dispatcher::ReadDue&) const {
+  Answer operator()(const dispatcher::ReadDue&) const {
     const auto age = std::chrono::steady_clock::now() - database.started;
     const auto now = std::chrono::duration_cast<std::chrono::microseconds>(age).count();
     return inbox::DueReading{std::nullopt, now, database.oldest_transaction, 1};
   }
-  dispatcher::Answer operator()(const dispatcher::Claim& it) const { return claim(it.request); }
-  dispatcher::Answer operator()(const dispatcher::TakeSequences& it) const {
-    auto& all = database.taken_sequences;
-    all.insert(all.end(), it.wanted.begin(), it.wanted.end());
+  Answer operator()(const dispatcher::TakeSequences& it) const {
+    append(database.taken_sequences, it.wanted);
     return it.wanted;
   }
-  dispatcher::Answer operator()(const dispatcher::RenewSequences& it) const {
+  Answer operator()(const dispatcher::RenewSequences& it) const {
     std::vector<inbox::RenewedSequence> out;
     for (const auto& key : it.keys) out.push_back({key.sequence, false});
     return out;
   }
-  dispatcher::Answer operator()(const dispatcher::ReleaseSequences& it) const {
-    for (const auto& key : it.keys) database.released_sequences.push_back(key.sequence);
-    return std::monostate{};
-  }
-  dispatcher::Answer operator()(const dispatcher::CheckLanes& it) const {
-    return dispatcher::CheckLanes::Result{it.lanes, {}};
-  }
-  dispatcher::Answer operator()(const dispatcher::ClaimInOrder& it) const { return claim_in_order(it.request); }
+  Answer operator()(const dispatcher::CheckLanes& it) const { return dispatcher::CheckLanes::Result{it.lanes, {}}; }
+  Answer operator()(const dispatcher::Claim& it) const { return claim(it.request); }
+  Answer operator()(const dispatcher::ClaimInOrder& it) const { return claim_in_order(it.request); }
 
  private:
-  dispatcher::Answer claim(const inbox::ClaimRequest& request) const {
+  Answer claim(const inbox::ClaimRequest& request) const {
     if (database.refused.contains(request.handler_id)) {
       ++database.refusals;
       return inbox::DatabaseFailure{inbox::Fault::stop, "42501", "not allowed"};
@@ -190,7 +194,7 @@ struct FakeVisit {
     if (!out.runs.empty()) database.claims.push_back(request);
     return dispatcher::Claim::Result{std::move(out)};
   }
-  dispatcher::Answer claim_in_order(const inbox::ClaimInOrderRequest& request) const {
+  Answer claim_in_order(const inbox::ClaimInOrderRequest& request) const {
     if (database.lost_claims_in_order > 0 && !database.due_in_order.empty()) {
       --database.lost_claims_in_order;
       return disconnected();
@@ -199,29 +203,26 @@ struct FakeVisit {
     using State = inbox::SequenceRead::State;
     for (const auto& read : request.read) {
       State state = State::end;
-      int runs = 0;
+      const std::size_t before = out.claimed.runs.size();
       auto& due = database.due_in_order;
-      for (auto at = due.begin(); at != due.end();) {
-        const bool is_of_other = at->sequence.value_or(read.sequence) != read.sequence;
-        const bool is_suspect = inbox::is_suspect(*at);
-        if (!is_of_other && is_suspect && runs > 0) {  // claimed alone
-          state = State::more;
-          break;
-        }
-        if (is_of_other) {
+      for (auto at = due.begin(); at != due.end() && state == State::end;) {
+        if (at->sequence.value_or(read.sequence) != read.sequence) {
           ++at;
           continue;
         }
-        ++runs;
+        const bool is_suspect = inbox::is_suspect(*at);  // claimed alone
+        if (is_suspect) state = State::more;
+        if (is_suspect && out.claimed.runs.size() > before) break;
         out.claimed.runs.push_back(std::move(*at));
         at = due.erase(at);
-        if (!is_suspect) continue;
-        state = State::more;
-        break;
       }
       out.sequences.push_back({read.sequence, state, 0, -1});
     }
     return out;
+  }
+  template <class Value>
+  static void append(std::vector<Value>& to, const std::vector<Value>& all) {
+    to.insert(to.end(), all.begin(), all.end());
   }
   static std::int64_t note(std::vector<std::int64_t>& to, const std::vector<inbox::LeaseKey>& keys) {
     for (const auto& key : keys) to.push_back(key.delivery_id);
@@ -234,7 +235,7 @@ inline dispatcher::AskDatabase ask(FakeDatabase& database) {
     const std::lock_guard lock{database.mutex};
     database.longest_statement = limit.longest;
     database.note(request);
-    if (database.is_away()) return dispatcher::Reply{disconnected(), database.generation};
+    if (database.away) return dispatcher::Reply{disconnected(), database.generation};
     return dispatcher::Reply{std::visit(FakeVisit{database}, request), database.generation};
   };
 }
@@ -244,7 +245,7 @@ class FakeStore final : public settler::Store {
   explicit FakeStore(FakeDatabase& database) : database_{database} {}
   inbox::Answer<std::vector<inbox::LeaseKey>> settle(const std::vector<inbox::Settlement>& settlements) override {
     const std::lock_guard lock{database_.mutex};
-    if (database_.is_away()) return disconnected();
+    if (database_.away) return disconnected();
     database_.settled.insert(database_.settled.end(), settlements.begin(), settlements.end());
     return std::vector<inbox::LeaseKey>{};
   }
@@ -253,86 +254,24 @@ class FakeStore final : public settler::Store {
   FakeDatabase& database_;
 };
 
-/// The verdict of a test's handler on one event.
-using HandlerFunction = std::function<event::Verdict(const plugin::Delivered&, const plugin::Cancellation&)>;
-
-class FunctionInstance final : public plugin::Instance {
- public:
-  explicit FunctionInstance(HandlerFunction function) : function_{std::move(function)} {}
-  std::vector<event::Verdict> handle(std::span<const plugin::Delivered> events,
-                                     const plugin::Cancellation& cancellation,
-                                     std::chrono::steady_clock::time_point) override {
-    std::vector<event::Verdict> out;
-    for (const auto& each : events) out.push_back(function_(each, cancellation));
-    return out;
-  }
-
- private:
-  HandlerFunction function_;
-};
-
-inline event::Verdict handle_done(const plugin::Delivered&, const plugin::Cancellation&) { return {}; }
-
-inline event::Verdict retry(std::string error_class = "busy",
-                            std::optional<std::chrono::milliseconds> delay = std::nullopt) {
-  return {event::Verdict::Kind::retry, delay, std::move(error_class), "made up"};
+inline config::Dispatch polling(std::chrono::milliseconds interval) {
+  config::Dispatch out;
+  out.poll = interval;
+  return out;
 }
+/// Only notices make the claimer ask.
+inline config::Dispatch never_polling() { return polling(std::chrono::seconds{600}); }
 
-/// The offsets that a handler was called with.
-struct SeenEvents {
-  std::mutex mutex;
-  std::multiset<std::int64_t> offsets;
-  void note(const plugin::Delivered& each) {
-    const std::lock_guard lock{mutex};
-    offsets.insert(each.event->offset);
-  }
-  std::size_t count() {
-    const std::lock_guard lock{mutex};
-    return offsets.size();
-  }
-};
-
-/// Blocks calls until it is opened. Shared, because an abandoned call may outlive the test.
-struct Latch {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool is_open = false;
-  std::atomic<int> waiting{0};
-
-  void wait() {
-    ++waiting;
-    std::unique_lock lock{mutex};
-    changed.wait(lock, [this] { return is_open; });
-    --waiting;
-  }
-  void open() {
-    const std::lock_guard lock{mutex};
-    is_open = true;
-    changed.notify_all();
-  }
-};
-
-/// A handler that waits for the latch in each call, and is done then.
-inline HandlerFunction block_on(const std::shared_ptr<Latch>& latch) {
-  return [latch](const plugin::Delivered&, const plugin::Cancellation&) {
-    latch->wait();
-    return event::Verdict{};
-  };
-}
-
-/// A dispatcher and a settler with short times.
+/// A dispatcher and a settler with short times. Its functions with a result wait for it.
 struct DispatcherFixture {
-  explicit DispatcherFixture(config::Dispatch settings = {}) : DispatcherFixture{settings, quick()} {}
-  DispatcherFixture(config::Dispatch settings, Dispatcher::Limits limits,
-                    transaction::TransactionFactory transactions = {})
+  explicit DispatcherFixture(config::Dispatch settings = {}, Dispatcher::Limits limits = quick(),
+                             transaction::TransactionFactory transactions = {})
       : settler{std::make_unique<FakeStore>(database), log, settler::Settler::Limits{}},
-        dispatcher{
-            settings, ask(database), settler, log, limits, std::move(transactions)} {
+        dispatcher{settings, ask(database), settler, log, limits, std::move(transactions)} {
     settler.start();
   }
   ~DispatcherFixture() {
-    dispatcher.request_stop();
-    dispatcher.join(std::chrono::steady_clock::now());
+    stop();
     settler.request_stop();
     settler.join(std::chrono::steady_clock::now());
   }
@@ -348,30 +287,36 @@ struct DispatcherFixture {
     limits.watch.backoff = limits.claimer.backoff;
     return limits;
   }
-  static config::Handler handler(int concurrency = 2, int events_per_call = 1) {
-    config::Handler out;
-    out.name = "test";
-    out.mode = config::Mode::single;
-    out.concurrency = concurrency;
-    out.events_per_call = events_per_call;
-    return out;
+  /// Calls past their deadline are cancelled but never given up.
+  static Dispatcher::Limits patient() {
+    auto limits = quick();
+    limits.watch.grace = std::chrono::seconds{600};
+    return limits;
   }
-  static std::vector<dispatcher::HandlerSetup> setup(HandlerFunction function, config::Handler settings = handler(),
-                                                     bool paused = false) {
-    std::vector<dispatcher::HandlerSetup> out;
-    out.push_back({7, std::move(settings), std::make_unique<FunctionInstance>(std::move(function)), paused});
-    return out;
-  }
-  void run(HandlerFunction function, config::Handler settings = handler()) {
-    dispatcher.replace_handlers(setup(std::move(function), std::move(settings)));
+
+  /// Starts, beside deliveries that are due.
+  void start(Setups handlers) {
+    dispatcher.replace_handlers(std::move(handlers));
     dispatcher.start();
   }
   /// The first claims have found no backlog: ingest can hand runs over.
-  bool caught_up() {
-    return eventually([&] { return !dispatcher.stats(7).backlog; });
+  void run(Setups handlers) {
+    start(std::move(handlers));
+    REQUIRE(caught_up());
   }
+  void run(HandlerFunction function, config::Handler settings = handler()) {
+    run(setup(std::move(function), std::move(settings)));
+  }
+  void reload(HandlerFunction function, config::Handler settings = handler()) {
+    dispatcher.replace_handlers(setup(std::move(function), std::move(settings)));
+  }
+  void stop(std::chrono::milliseconds time = {}) {
+    dispatcher.request_stop();
+    dispatcher.join(std::chrono::steady_clock::now() + time);
+  }
+
   /// Stores a run as ingest does; false if there is no room to hand it over.
-  bool ingest(inbox::LeasedRun lease) {
+  bool may_ingest(inbox::LeasedRun lease) {
     const auto events = static_cast<std::int64_t>(lease.events.size());
     const auto room = dispatcher.reserve(lease.handler_id, events, 100);
     if (room.events < events) {
@@ -381,6 +326,33 @@ struct DispatcherFixture {
     dispatcher.hand_over(std::move(lease), events);
     return true;
   }
+  void ingest(const Ids& offsets, std::int64_t delivery_id = 1) { REQUIRE(may_ingest(lease_of(offsets, delivery_id))); }
+
+  bool caught_up(std::int32_t handler_id = 7) {
+    return eventually([&] { return !dispatcher.stats(handler_id).backlog; });
+  }
+  bool idle() {
+    return eventually([&] { return dispatcher.idle(); });
+  }
+  bool done(std::int64_t events) {
+    return eventually([&] { return database.done() == events; });
+  }
+  bool retried(std::uint64_t events) {
+    return eventually([&] { return settler.counters().retried == events; });
+  }
+  /// Soon exactly these deliveries are released.
+  bool released(const Ids& ids) {
+    return eventually([&] { return database.all_released() == ids; });
+  }
+  Classes classes() const { return classes_of(failures()); }
+  std::vector<inbox::FailedAttempt> failures() const { return database.all(&inbox::Settlement::failures); }
+  dispatcher::Stats stats() const { return dispatcher.stats(7); }
+  /// Soon the handler's figure has that value.
+  template <class Value>
+  bool becomes(Value dispatcher::Stats::*figure, Value value) {
+    return eventually([&] { return stats().*figure == value; });
+  }
+  bool abandoned(int threads) { return becomes(&dispatcher::Stats::abandoned, threads); }
 
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
   FakeDatabase database;

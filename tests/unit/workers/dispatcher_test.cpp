@@ -1,234 +1,153 @@
 #include "workers/dispatcher.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "unit/workers/dispatcher_fixture.hpp"
 
 namespace inboxd::dispatcher {
+namespace {
 
+using namespace std::chrono_literals;
+using namespace test;
 using event::Verdict;
 using plugin::Delivered;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-using support::eventually;
-using test::DispatcherFixture;
-using test::handle_done;
-using test::lease_of;
-using test::offsets_from;
-using test::retry;
 
-TEST_CASE("due deliveries are claimed, handled and settled") {
-  DispatcherFixture fixture;
-  for (std::int64_t id = 1; id <= 5; ++id) fixture.database.add(lease_of(offsets_from(id * 100, 10), id));
-  fixture.run(handle_done);
-  REQUIRE(eventually([&] { return fixture.database.done() == 50; }));
-  CHECK(eventually([&] { return fixture.dispatcher.idle(); }));
+Verdict away() { return {Verdict::Kind::away, 1ms, "gone", "made up"}; }
+
+}  // namespace
+
+TEST_CASE("a run is born leased and handled without a claim once the database is known to hold no older events") {
+  DispatcherFixture it;
+  CHECK_FALSE(it.may_ingest(lease_of({1})));
+  it.reload(handle_done);
+  CHECK_FALSE(it.may_ingest(lease_of({1})));
+  it.dispatcher.start();
+  REQUIRE(it.caught_up());
+  it.ingest(offsets_from(0, 20));
+  REQUIRE(it.done(20));
+  CHECK(it.database.get(&FakeDatabase::claims).size() == 0);
 }
 
-TEST_CASE("a born-leased run is handled without a claim") {
-  DispatcherFixture fixture;
-  fixture.run(handle_done);
-  REQUIRE(fixture.caught_up());
-  REQUIRE(fixture.ingest(lease_of(offsets_from(0, 20))));
-  REQUIRE(eventually([&] { return fixture.database.done() == 20; }));
-  CHECK(fixture.database.read([](const auto& it) { return it.claims.size(); }) == 0);
+TEST_CASE("events stored as due are claimed at once after a notice, and found by polling without one") {
+  const bool is_noticed = GENERATE(false, true);
+  DispatcherFixture it{is_noticed ? never_polling() : config::Dispatch{}};
+  it.run(handle_done);
+  it.database.add(lease_of({1, 2, 3}));
+  if (is_noticed) it.dispatcher.notify_due(7);
+  CHECK(it.done(3));
 }
 
-TEST_CASE("no run is born leased until the database is known to hold no older events") {
-  DispatcherFixture fixture;
-  CHECK_FALSE(fixture.ingest(lease_of({1})));
-  fixture.dispatcher.replace_handlers(DispatcherFixture::setup(handle_done));
-  CHECK_FALSE(fixture.ingest(lease_of({1})));
-  fixture.dispatcher.start();
-  REQUIRE(fixture.caught_up());
-  CHECK(fixture.ingest(lease_of({1})));
+TEST_CASE("the neighbours of a failed event do not wait for it, and its retry keeps the delay that was asked for") {
+  DispatcherFixture it;
+  it.run([](std::int64_t offset) { return offset % 10 == 3 ? retry("busy", 12'345ms) : Verdict{}; });
+  it.ingest(offsets_from(0, 50));
+  REQUIRE(it.done(45));
+  REQUIRE(it.retried(5));
+  CHECK(it.failures().size() == 5);
+  for (const auto& failure : it.failures()) CHECK(failure.attempt == 1);
+  for (const auto& group : it.database.all(&inbox::Settlement::retries)) CHECK(group.delay == 12'345ms);
 }
 
-TEST_CASE("events stored as due are claimed at once, without waiting for the poll") {
-  config::Dispatch settings;
-  settings.poll = seconds{600};
-  DispatcherFixture fixture{settings};
-  fixture.run(handle_done);
-  REQUIRE(fixture.caught_up());
-  fixture.database.add(lease_of({1, 2, 3}));
-  fixture.dispatcher.notify_due(7);
-  CHECK(eventually([&] { return fixture.database.done() == 3; }));
-}
-
-TEST_CASE("due events are found by polling without a notice") {
-  DispatcherFixture fixture;
-  fixture.run(handle_done);
-  REQUIRE(fixture.caught_up());
-  fixture.database.add(lease_of({1, 2, 3}));
-  CHECK(eventually([&] { return fixture.database.done() == 3; }));
-}
-
-TEST_CASE("the neighbours of a failed event do not wait for it") {
-  DispatcherFixture fixture;
-  fixture.run([](const Delivered& each, const auto&) { return each.event->offset % 10 == 3 ? retry() : Verdict{}; });
-  REQUIRE(fixture.caught_up());
-  REQUIRE(fixture.ingest(lease_of(offsets_from(0, 50))));
-  REQUIRE(eventually([&] { return fixture.settler.counters().done == 45; }));
-  CHECK(eventually([&] { return fixture.settler.counters().retried == 5; }));
-  CHECK(fixture.database.failures().size() == 5);
-  for (const auto& failure : fixture.database.failures()) CHECK(failure.attempt == 1);
-}
-
-TEST_CASE("a retry keeps the delay that the handler asked for") {
-  DispatcherFixture fixture;
-  fixture.run([](const Delivered&, const auto&) { return retry("busy", milliseconds{12'345}); });
-  REQUIRE(fixture.caught_up());
-  REQUIRE(fixture.ingest(lease_of({1})));
-  REQUIRE(eventually([&] { return fixture.settler.counters().retried == 1; }));
-  CHECK(fixture.database.retries().at(0).delay == milliseconds{12'345});
+TEST_CASE("a due retry is claimed at once, however long the poll interval") {
+  DispatcherFixture it{never_polling()};
+  it.run([](const Delivered& each, const auto&) { return each.attempt == 1 ? retry("busy", 30ms) : Verdict{}; });
+  it.ingest({1});
+  REQUIRE(it.retried(1));
+  it.database.add(lease_of({1}, 2, 1));
+  CHECK(it.done(1));
 }
 
 TEST_CASE("a handler is away from the first such verdict until a call handles an event") {
-  const auto latch = std::make_shared<test::Latch>();
+  const test::Latch latch;
   std::atomic<int> calls{0};
-  DispatcherFixture fixture;
-  fixture.run([&](const Delivered&, const auto&) {
-    if (++calls == 1) return Verdict{Verdict::Kind::away, milliseconds{1}, "gone", "made up"};
-    latch->wait();
+  DispatcherFixture it;
+  it.run([&](std::int64_t) {
+    if (++calls == 1) return away();
+    latch.wait();
     return Verdict{};
   });
-  REQUIRE(fixture.caught_up());
-  CHECK_FALSE(fixture.dispatcher.stats(7).away);
-  REQUIRE(fixture.ingest(lease_of({1})));
-  REQUIRE(eventually([&] { return latch->waiting == 1; }));
-  CHECK(fixture.dispatcher.stats(7).away);
-  CHECK(eventually([&] { return fixture.dispatcher.stats(7).away_for > milliseconds{20}; }));
-  latch->open();
-  CHECK(eventually([&] { return !fixture.dispatcher.stats(7).away; }));
-  CHECK(eventually([&] { return fixture.database.done() == 1; }));
+  CHECK_FALSE(it.stats().away);
+  it.ingest({1});
+  REQUIRE(latch.blocks());
+  CHECK(it.stats().away);
+  CHECK(eventually([&] { return it.stats().away_for > 20ms; }));
+  latch.open();
+  CHECK(it.becomes(&Stats::away, false));
+  CHECK(it.done(1));
+}
+
+TEST_CASE("a handler is not away if its call handled another event") {
+  const test::Latch latch;
+  std::atomic<int> calls{0};
+  DispatcherFixture it;
+  it.run(
+      [&](std::int64_t offset) {
+        if (offset == 1) return retry();
+        if (++calls == 1) return away();
+        latch.wait();
+        return Verdict{};
+      },
+      handler({.concurrency = 1, .events_per_call = 2}));
+  it.ingest({1, 2});
+  REQUIRE(latch.blocks());
+  CHECK_FALSE(it.stats().away);
+  latch.open();
+  CHECK(it.idle());
+}
+
+TEST_CASE("a handler is no longer away once it has no events here") {
+  DispatcherFixture it;
+  it.run([](std::int64_t) { return away(); });
+  it.ingest({1});
+  REQUIRE(it.becomes(&Stats::away, true));
+  it.dispatcher.set_paused(7, true);
+  CHECK(it.becomes(&Stats::away, false));
 }
 
 TEST_CASE("after the failure that blows a fuse only calls in flight end, before any outcome is recorded") {
   test::SeenEvents seen;
-  DispatcherFixture fixture;
-  auto settings = DispatcherFixture::handler(4);
-  settings.fuse_failures = 20;
-  fixture.run(
-      [&](const Delivered& event, const auto&) {
-        seen.note(event);
-        return retry("broken", milliseconds{60'000});
+  DispatcherFixture it;
+  it.run(
+      [&](std::int64_t offset) {
+        seen.note(offset);
+        return retry("broken", 60'000ms);
       },
-      settings);
-  REQUIRE(fixture.caught_up());
-  REQUIRE(fixture.ingest(lease_of(offsets_from(0, 40))));
-  REQUIRE(eventually([&] { return fixture.dispatcher.stats(7).paused; }));
-  REQUIRE(eventually([&] { return fixture.settler.counters().retried >= 20; }));
+      handler({.concurrency = 4, .fuse = 20}));
+  it.ingest(offsets_from(0, 40));
+  REQUIRE(it.becomes(&Stats::paused, true));
+  REQUIRE(eventually([&] { return it.settler.counters().retried >= 20; }));
   CHECK(seen.count() >= 20);
   CHECK(seen.count() <= 23);
 }
 
-TEST_CASE("a handler is not away if its call handled another event") {
-  const auto latch = std::make_shared<test::Latch>();
-  std::atomic<int> calls{0};
-  DispatcherFixture fixture;
-  fixture.run(
-      [&](const Delivered& each, const auto&) {
-        if (each.event->offset == 1) return retry();
-        if (++calls == 1) return Verdict{Verdict::Kind::away, milliseconds{1}, "gone", "made up"};
-        latch->wait();
-        return Verdict{};
-      },
-      DispatcherFixture::handler(1, 2));
-  REQUIRE(fixture.caught_up());
-  REQUIRE(fixture.ingest(lease_of({1, 2})));
-  REQUIRE(eventually([&] { return latch->waiting == 1; }));
-  CHECK_FALSE(fixture.dispatcher.stats(7).away);
-  latch->open();
-  CHECK(eventually([&] { return fixture.dispatcher.idle(); }));
-}
-
-TEST_CASE("a handler is no longer away once it has no events here") {
-  DispatcherFixture fixture;
-  fixture.run([](const Delivered&, const auto&) {
-    return Verdict{Verdict::Kind::away, milliseconds{1}, "gone", "made up"};
-  });
-  REQUIRE(fixture.caught_up());
-  REQUIRE(fixture.ingest(lease_of({1})));
-  REQUIRE(eventually([&] { return fixture.dispatcher.stats(7).away; }));
-  fixture.dispatcher.set_paused(7, true);
-  CHECK(eventually([&] { return !fixture.dispatcher.stats(7).away; }));
-}
-
-TEST_CASE("a due retry is claimed at once, however long the poll interval") {
-  config::Dispatch settings;
-  settings.poll = seconds{600};
-  DispatcherFixture fixture{settings};
-  fixture.run([&](const Delivered& each, const auto&) {
-    return each.attempt == 1 ? retry("busy", milliseconds{30}) : Verdict{};
-  });
-  REQUIRE(fixture.caught_up());
-  REQUIRE(fixture.ingest(lease_of({1})));
-  REQUIRE(eventually([&] { return fixture.settler.counters().retried == 1; }));
-  fixture.database.add(lease_of({1}, 2, 1));
-  CHECK(eventually([&] { return fixture.database.done() == 1; }));
-}
-
 TEST_CASE("after a reconnect, claims scan from the start again: the server may have lost commits") {
-  config::Dispatch settings;
-  settings.poll = milliseconds{1};
-  DispatcherFixture fixture{settings};
-  fixture.run(handle_done);
-  const auto has_mark = [&] { return fixture.database.read([](const auto& it) { return it.not_before.has_value(); }); };
+  DispatcherFixture it{test::polling(1ms)};
+  it.run(handle_done);
+  const auto has_mark = [&] { return it.database.get(&FakeDatabase::not_before).has_value(); };
   REQUIRE(eventually(has_mark));
   {
-    const std::lock_guard lock{fixture.database.mutex};
-    fixture.database.oldest_transaction = 0;  // so that the dropped mark is not set again
-    fixture.database.generation = 2;
+    const std::lock_guard lock{it.database.mutex};
+    it.database.oldest_transaction = 0;  // so that the dropped mark is not set again
+    it.database.generation = 2;
   }
   CHECK(eventually([&] { return !has_mark(); }));
 }
 
 TEST_CASE("deliveries with purged events are settled as skipped") {
-  DispatcherFixture fixture;
-  {
-    const std::lock_guard lock{fixture.database.mutex};
-    fixture.database.empty = {{77, 1}};
-  }
-  fixture.run(handle_done);
-  CHECK(eventually([&] {
-    return fixture.database.read([](const auto& it) { return it.skipped; }) == std::vector<std::int64_t>{77};
-  }));
+  DispatcherFixture it;
+  it.database.empty = {{77, 1}};
+  it.run(handle_done);
+  CHECK(eventually([&] { return it.database.get(&FakeDatabase::skipped) == Ids{77}; }));
 }
 
 TEST_CASE("a claim's runs are handled even if releasing its excess fails, and the release is retried") {
-  DispatcherFixture fixture;
-  {
-    const std::lock_guard lock{fixture.database.mutex};
-    fixture.database.excess = {{78, 1}};
-  }
-  fixture.database.add(lease_of(offsets_from(0, 10), 1));
-  fixture.run(handle_done);
-  CHECK(eventually([&] { return fixture.database.done() == 10; }));
-  CHECK(eventually([&] { return fixture.database.all_released() == std::vector<std::int64_t>{78}; }));
-}
-
-TEST_CASE("a call gets events of several runs if one run has too few") {
-  DispatcherFixture fixture;
-  std::mutex mutex;
-  std::size_t most = 0;
-  struct Counting final : plugin::Instance {
-    Counting(std::mutex& m, std::size_t& n) : mutex{m}, most{n} {}
-    std::vector<Verdict> handle(std::span<const Delivered> events, const plugin::Cancellation&,
-                                std::chrono::steady_clock::time_point) override {
-      const std::lock_guard lock{mutex};
-      most = std::max(most, events.size());
-      return std::vector<Verdict>(events.size());
-    }
-    std::mutex& mutex;
-    std::size_t& most;
-  };
-  for (std::int64_t id = 1; id <= 60; ++id) fixture.database.add(lease_of({id}, id));
-  std::vector<HandlerSetup> setup;
-  setup.push_back({7, DispatcherFixture::handler(1, 16), std::make_unique<Counting>(mutex, most), false});
-  fixture.dispatcher.replace_handlers(std::move(setup));
-  fixture.dispatcher.start();
-  REQUIRE(eventually([&] { return fixture.database.done() == 60; }));
-  CHECK(most == 16);
+  DispatcherFixture it;
+  it.database.excess = {{78, 1}};
+  it.database.add(lease_of(offsets_from(0, 10)));
+  it.run(handle_done);
+  CHECK(it.done(10));
+  CHECK(it.released({78}));
 }
 
 }  // namespace inboxd::dispatcher

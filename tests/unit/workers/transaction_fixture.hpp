@@ -6,7 +6,6 @@
 /// Handlers' transactions in memory. The test scripts the database's answers.
 namespace inboxd::test {
 
-using dispatcher::HandlerSetup;
 using event::Verdict;
 using plugin::Delivered;
 using transaction::CommitEnd;
@@ -17,7 +16,6 @@ struct TransactionScript {
   std::multiset<std::int64_t> written;  ///< offsets of committed calls that were not undone
   std::vector<inbox::Settlement> settled;
   int commits = 0;
-  int rollbacks = 0;
   int calls = 0;
   int workers = 0;
   bool was_cut = false;
@@ -37,11 +35,7 @@ struct TransactionScript {
     return get(*this);
   }
   std::int64_t done() {
-    return read([](const TransactionScript& it) {
-      std::int64_t out = 0;
-      for (const auto& each : it.settled) out += each.done.count();
-      return out;
-    });
+    return read([](const TransactionScript& it) { return done_in(it.settled); });
   }
 };
 
@@ -93,11 +87,7 @@ class FakeTransaction final : public transaction::HandlerTransaction {
     written_.clear();
     return end;
   }
-  void roll_back() override {
-    const std::lock_guard lock{script_.mutex};
-    ++script_.rollbacks;
-    written_.clear();
-  }
+  void roll_back() override { written_.clear(); }
   void cut() override {
     const std::lock_guard lock{script_.mutex};
     script_.was_cut = true;
@@ -155,51 +145,59 @@ class SqlInstance final : public plugin::Instance {
   SpanOutcomes* outcomes_;
 };
 
-struct TransactionFixture {
-  explicit TransactionFixture(TransactionScript& its_script)
-      : script{its_script}, base{config::Dispatch{}, DispatcherFixture::quick(), [&](const std::string&) {
-                                   return std::make_unique<FakeTransaction>(script);
-                                 }} {}
-
-  void run(int group, int events_per_call, HandlerFunction function = handle_done, int concurrency = 1,
+/// A handler with SQL.
+struct Transactions : TransactionScript {
+  Setups setup_of(HandlerFunction function, config::Handler settings, SpanOutcomes* outcomes = nullptr) const {
+    return setup(std::make_unique<SqlInstance>(std::move(function), outcomes), std::move(settings));
+  }
+  /// Starts, with so many events due.
+  void run(std::size_t events, const HandlerOptions& options, HandlerFunction function = handle_done,
            SpanOutcomes* outcomes = nullptr) {
-    auto settings = DispatcherFixture::handler(concurrency, events_per_call);
-    settings.group = group;
-    settings.fuse_failures = fuse_failures;
-    std::vector<HandlerSetup> setup;
-    setup.push_back({7, settings, std::make_unique<SqlInstance>(std::move(function), outcomes), false});
-    base.dispatcher.replace_handlers(std::move(setup));
-    base.dispatcher.start();
+    if (events > 0) base.database.add(lease_of(offsets_from(0, events)));
+    base.start(setup_of(std::move(function), handler(options), outcomes));
   }
   bool handled(std::int64_t events) {
-    return eventually([&] { return script.done() == events; }) && eventually([&] { return base.dispatcher.idle(); });
+    return eventually([&] { return done() == events; }) && base.idle();
   }
+  std::multiset<std::int64_t> all_written() {
+    return read([](const auto& it) { return it.written; });
+  }
+  /// The failures that were recorded in transactions.
+  std::vector<inbox::FailedAttempt> failures() {
+    return read([](const auto& it) { return all_of(it.settled, &inbox::Settlement::failures); });
+  }
+  Classes classes() { return classes_of(failures()); }
+  dispatcher::Stats stats() const { return base.stats(); }
 
-  int fuse_failures = 0;
-  TransactionScript& script;
-  DispatcherFixture base;
+  DispatcherFixture base{
+      {}, DispatcherFixture::quick(), [this](const std::string&) { return std::make_unique<FakeTransaction>(*this); }};
 };
 
 inline transaction::SqlError error_of(std::string sqlstate) {
   return transaction::error_with(std::move(sqlstate), "made up");
 }
-
-inline bool has(const transaction::CallFrame& frame, std::int64_t offset) {
-  for (const auto& event : frame.events) {
-    if (event.event->offset == offset) return true;
-  }
-  return false;
+/// A call with a statement that failed and was not rolled back.
+inline transaction::CallEnd fails(std::string sqlstate) {
+  transaction::CallEnd out;
+  out.unhandled_error = error_of(std::move(sqlstate));
+  return out;
+}
+/// A call whose transaction failed through no fault of the handler.
+inline transaction::CallEnd repeats(std::string sqlstate) {
+  auto out = fails(std::move(sqlstate));
+  out.must_repeat = true;
+  return out;
+}
+inline CommitEnd commit_ends(CommitEnd::Kind kind, std::string sqlstate) {
+  CommitEnd out;
+  out.kind = kind;
+  out.error = error_of(std::move(sqlstate));
+  return out;
 }
 
-/// The error classes of the failures that were recorded in transactions.
-inline std::vector<std::string> classes_of(TransactionScript& script) {
-  return script.read([](const TransactionScript& it) {
-    std::vector<std::string> out;
-    for (const auto& settlement : it.settled) {
-      for (const auto& failure : settlement.failures) out.push_back(failure.error_class);
-    }
-    return out;
-  });
+inline bool has(const transaction::CallFrame& frame, std::int64_t offset) {
+  return std::any_of(frame.events.begin(), frame.events.end(),
+                     [&](const auto& each) { return each.event->offset == offset; });
 }
 
 }  // namespace inboxd::test

@@ -8,44 +8,32 @@
 namespace inboxd::dispatcher {
 namespace {
 
+using namespace std::chrono_literals;
+using namespace test;
+using config::OnFailure;
 using event::Verdict;
-using std::chrono::milliseconds;
-using test::lease_of;
-using test::offsets_from;
-using test::run_of;
-
-std::vector<Verdict> done(std::size_t count) { return std::vector<Verdict>(count); }
-Verdict retry(std::string error_class) { return {Verdict::Kind::retry, std::nullopt, std::move(error_class), "m"}; }
-constexpr auto charged = WorkBatch::Cancelled::failed;
-
-std::vector<std::int64_t> delivered(const WorkBatch& batch) {
-  std::vector<plugin::Delivered> events;
-  batch.deliver(events);
-  std::vector<std::int64_t> out;
-  for (const auto& each : events) out.push_back(each.event->offset);
-  return out;
-}
-
-using Offsets = std::vector<std::int64_t>;
+using Cancelled = WorkBatch::Cancelled;
 using Kind = settler::FailedEvent::Kind;
-using test::run_in_order;
+using Kinds = std::vector<Kind>;
+using Offsets = std::vector<std::int64_t>;
+using Run = std::shared_ptr<settler::Run>;
+using Verdicts = std::vector<Verdict>;
 
-constexpr envelope::KeyHash a = 11, b = 22;
+constexpr auto charged = Cancelled::failed;
 const Verdict dead{Verdict::Kind::dead, std::nullopt, "bad", "m"};
 
-std::vector<Kind> kinds_of(const settler::Report& report) {
-  std::vector<Kind> out;
-  for (const auto& failed : report.failed) out.push_back(failed.kind);
-  return out;
-}
-using Kinds = std::vector<Kind>;
+Verdict retry(std::string error_class) { return {Verdict::Kind::retry, std::nullopt, std::move(error_class), "m"}; }
+const Verdict cancelled = retry(std::string{event::cancelled_class});
+Verdicts done(std::size_t count) { return Verdicts(count); }
 
-/// The next call, and its end with these verdicts.
-void call(WorkBatch& batch, const Offsets& offsets, std::vector<Verdict> verdicts, std::size_t most = 1,
-          WorkBatch::Cancelled cancelled = charged) {
-  REQUIRE(batch.begin_call(most));
-  CHECK(delivered(batch) == offsets);
-  batch.end_call(std::move(verdicts), milliseconds{1}, cancelled);
+Run run_from(std::int64_t first, std::size_t count, std::int64_t id = 1) {
+  return run_of(lease_of(offsets_from(first, count), id));
+}
+/// A run of the key a whose failures have that effect.
+test::KeyedRun with(OnFailure on_failure) {
+  test::KeyedRun out{{10, 11}, {test::key_a, test::key_a}};
+  out.on_failure = on_failure;
+  return out;
 }
 
 Offsets offsets_of(const std::vector<RunSlice>& slices) {
@@ -56,66 +44,86 @@ Offsets offsets_of(const std::vector<RunSlice>& slices) {
   return out;
 }
 
+struct Batch {
+  explicit Batch(std::vector<RunSlice> slices) : of{std::move(slices)} {}
+  explicit Batch(const Run& run) : of{{{run, 0, run->size()}}} {}
+
+  /// The next call.
+  void begin(const Offsets& offsets, std::size_t most) {
+    REQUIRE(of.begin_call(most));
+    std::vector<plugin::Delivered> events;
+    of.deliver(events);
+    Offsets called;
+    for (const auto& each : events) called.push_back(each.event->offset);
+    CHECK(called == offsets);
+  }
+  /// The next call, and its end with these verdicts.
+  void call(const Offsets& offsets, Verdicts verdicts, std::size_t most = 1, Cancelled as = charged) {
+    begin(offsets, most);
+    of.end_call(std::move(verdicts), 1ms, as);
+  }
+  void check_ended() { CHECK_FALSE(of.begin_call(1)); }
+  /// The only report: of events [first, end), of which these failed.
+  void reports(std::size_t first, std::size_t end, const std::vector<std::size_t>& failed, const Kinds& kinds = {}) {
+    const auto all = of.take_finished();
+    REQUIRE(all.size() == 1);
+    check(all[0], first, end, failed, kinds);
+  }
+  static void check(const settler::Report& report, std::size_t first, std::size_t end,
+                    const std::vector<std::size_t>& failed, Kinds kinds = {}) {
+    CHECK(report.first == first);
+    CHECK(report.end == end);
+    std::vector<std::size_t> indices;
+    Kinds its_kinds;
+    for (const auto& each : report.failed) {
+      indices.push_back(each.index);
+      its_kinds.push_back(each.kind);
+    }
+    CHECK(indices == failed);
+    kinds.resize(failed.size(), Kind::failed);
+    CHECK(its_kinds == kinds);
+  }
+  Offsets rest() { return offsets_of(of.take_rest()); }
+
+  WorkBatch of;
+};
+
 }  // namespace
 
 TEST_CASE("calls of one event go through a batch in order, and give one report for each run") {
-  const auto run = run_of(lease_of(offsets_from(10, 3)));
-  WorkBatch batch{{{run, 0, 3}}};
-  for (std::int64_t offset = 10; offset < 13; ++offset) {
-    REQUIRE(batch.begin_call(1));
-    CHECK(delivered(batch) == Offsets{offset});
-    batch.end_call(done(1), milliseconds{1}, charged);
-  }
-  CHECK_FALSE(batch.begin_call(1));
-  const auto reports = batch.take_finished();
-  REQUIRE(reports.size() == 1);
-  CHECK(reports[0].first == 0);
-  CHECK(reports[0].end == 3);
-  CHECK(reports[0].failed.empty());
-  CHECK(batch.take_rest().empty());
+  Batch batch{run_from(10, 3)};
+  for (std::int64_t offset = 10; offset < 13; ++offset) batch.call({offset}, done(1));
+  batch.check_ended();
+  batch.reports(0, 3, {});
+  CHECK(batch.rest().empty());
 }
 
 TEST_CASE("a call spans runs, and each run gets its own report") {
-  const auto a = run_of(lease_of({1, 2}, 1, 4));
-  const auto b = run_of(lease_of({50}, 2));
-  const auto c = run_of(lease_of({7, 8, 9}, 3));
-  WorkBatch batch{{{a, 1, 2}, {b, 0, 1}, {c, 0, 3}}};
-  REQUIRE(batch.begin_call(4));
-  CHECK(batch.call_size() == 4);
-  CHECK(delivered(batch) == Offsets{2, 50, 7, 8});
+  Batch batch{{{run_of(lease_of({1, 2}, 1, 4)), 1, 2}, {run_from(50, 1, 2), 0, 1}, {run_from(7, 3, 3), 0, 3}}};
+  batch.begin({2, 50, 7, 8}, 4);
+  CHECK(batch.of.call_size() == 4);
   std::vector<plugin::Delivered> events;
-  batch.deliver(events);
+  batch.of.deliver(events);
   CHECK(events[0].attempt == 5);
   CHECK(events[1].attempt == 1);
   CHECK(events[0].topic == "orders");
   CHECK(events[0].partition == 2);
-  auto verdicts = done(4);
-  verdicts[1] = retry("timeout");
-  verdicts[3] = retry("busy");
-  batch.end_call(std::move(verdicts), milliseconds{7}, charged);
-  const auto reports = batch.take_finished();
+  batch.of.end_call({{}, retry("timeout"), {}, retry("busy")}, 7ms, charged);
+  const auto reports = batch.of.take_finished();
   REQUIRE(reports.size() == 3);
-  CHECK(reports[0].failed.empty());
-  REQUIRE(reports[1].failed.size() == 1);
-  CHECK(reports[1].failed[0].index == 0);
-  CHECK(reports[1].failed[0].duration == milliseconds{7});
-  CHECK(reports[2].first == 0);
-  CHECK(reports[2].end == 2);
-  REQUIRE(reports[2].failed.size() == 1);
-  CHECK(reports[2].failed[0].index == 1);
+  Batch::check(reports[0], 1, 2, {});
+  Batch::check(reports[1], 0, 1, {0});
+  CHECK(reports[1].failed[0].duration == 7ms);
+  Batch::check(reports[2], 0, 2, {1});
   CHECK(reports[2].failed[0].verdict.error_class == "busy");
-  REQUIRE(batch.begin_call(4));
-  CHECK(delivered(batch) == Offsets{9});
+  batch.begin({9}, 4);
 }
 
 TEST_CASE("missing verdicts are failures") {
-  const auto run = run_of(lease_of({1, 2}));
-  WorkBatch batch{{{run, 0, 2}}};
-  REQUIRE(batch.begin_call(2));
-  batch.end_call(done(1), milliseconds{1}, charged);
-  const auto reports = batch.take_finished();
-  REQUIRE(reports.at(0).failed.size() == 1);
-  CHECK(reports[0].failed[0].index == 1);
+  Batch batch{run_from(1, 2)};
+  batch.call({1, 2}, done(1), 2);
+  const auto reports = batch.of.take_finished();
+  Batch::check(reports.at(0), 0, 2, {1});
   CHECK(reports[0].failed[0].verdict.error_class == "no-verdict");
 }
 
@@ -123,344 +131,201 @@ TEST_CASE("the handler's rules change a verdict by its class") {
   using Then = config::RetryRule::Then;
   config::Retry policy;
   policy.rules = {{"hopeless", Then::dead}, {"gave-up", Then::retry}, {"failed", Then::dead}};
-  WorkBatch batch{{{run_of(lease_of(offsets_from(0, 4)), policy), 0, 4}}};
+  Batch batch{run_of(lease_of(offsets_from(0, 4)), policy)};
   const Verdict gave_up{Verdict::Kind::dead, std::nullopt, "gave-up", "m"};
-  call(batch, offsets_from(0, 4), {retry("hopeless"), gave_up, retry(""), retry("other")}, 4);
-  const auto reports = batch.take_finished();
-  REQUIRE(reports.size() == 1);
+  batch.call(offsets_from(0, 4), {retry("hopeless"), gave_up, retry(""), retry("other")}, 4);
+  const auto reports = batch.of.take_finished();
   std::vector<Verdict::Kind> kinds;
-  for (const auto& failed : reports[0].failed) kinds.push_back(failed.verdict.kind);
-  CHECK(kinds == std::vector<Verdict::Kind>{Verdict::Kind::dead, Verdict::Kind::retry, Verdict::Kind::dead,
-                                            Verdict::Kind::retry});
-  CHECK_FALSE(batch.paused_by());
+  for (const auto& failed : reports.at(0).failed) kinds.push_back(failed.verdict.kind);
+  CHECK(kinds == std::vector{Verdict::Kind::dead, Verdict::Kind::retry, Verdict::Kind::dead, Verdict::Kind::retry});
+  CHECK_FALSE(batch.of.paused_by());
 }
 
-namespace {
-
-/// Of four events, the first is done and the second has stopped the handler: it and the others are not charged.
-void check_stopped(WorkBatch& batch) {
-  CHECK_FALSE(batch.begin_call(2));
-  const auto reports = batch.take_finished();
-  REQUIRE(reports.size() == 1);
-  CHECK(reports[0].end == 1);
-  CHECK(reports[0].failed.empty());
-  std::int64_t rest = 0;
-  for (const auto& slice : batch.take_rest()) rest += slice.size();
-  CHECK(rest == 3);
-}
-
-}  // namespace
-
-TEST_CASE("while a service is away, or after a verdict that pauses, no further call begins and nothing is charged") {
-  const auto kind = GENERATE(Verdict::Kind::away, Verdict::Kind::pause);
-  WorkBatch batch{{{run_of(lease_of(offsets_from(0, 4))), 0, 4}}};
-  call(batch, {0, 1}, {Verdict{}, Verdict{kind, milliseconds{700}, "http.410", "gone"}}, 2);
-  if (kind == Verdict::Kind::away) CHECK(batch.away_for() == milliseconds{700});
-  if (kind == Verdict::Kind::pause) CHECK(batch.paused_by().value_or("").starts_with("http.410: gone (event "));
-  check_stopped(batch);
-}
-
-TEST_CASE("an error that pauses the handler is not charged, and no further call begins") {
+TEST_CASE("after a verdict or an error that pauses the handler no further call begins and nothing is charged") {
   config::Retry policy;
   policy.rules = {{"away", config::RetryRule::Then::pause}};
-  WorkBatch batch{{{run_of(lease_of(offsets_from(0, 4)), policy), 0, 4}}};
-  call(batch, {0, 1}, {Verdict{}, retry("away")}, 2);
-  CHECK(batch.paused_by().value_or("").starts_with("retry.rules: away: m (event "));
-  check_stopped(batch);
+  const auto [verdict, paused_by] = GENERATE(table<Verdict, std::string>({
+      {{Verdict::Kind::away, 700ms, "http.410", "gone"}, ""},
+      {{Verdict::Kind::pause, 700ms, "http.410", "gone"}, "http.410: gone (event "},
+      {{Verdict::Kind::retry, std::nullopt, "away", "m"}, "retry.rules: away: m (event "},
+  }));
+  Batch batch{run_of(lease_of(offsets_from(0, 4)), policy)};
+  batch.call({0, 1}, {{}, verdict}, 2);
+  CHECK(batch.of.away_for() == (verdict.kind == Verdict::Kind::away ? std::optional{700ms} : std::nullopt));
+  CHECK(batch.of.paused_by().value_or("").starts_with(paused_by));
+  batch.check_ended();
+  batch.reports(0, 1, {});
+  CHECK(batch.of.take_rest().size() == 2);
 }
 
 TEST_CASE("the rest behind a running call can be taken away without disturbing the call") {
-  const auto a = run_of(lease_of(offsets_from(0, 5), 1));
-  const auto b = run_of(lease_of(offsets_from(0, 5), 2));
-  WorkBatch batch{{{a, 0, 5}, {b, 0, 5}}};
-  REQUIRE(batch.begin_call(2));
-  batch.end_call(done(2), milliseconds{1}, charged);
-  REQUIRE(batch.begin_call(2));
-  CHECK(batch.take_finished().size() == 1);
-  const auto rest = batch.take_rest();
-  REQUIRE(rest.size() == 2);
-  CHECK(rest[0].run == a);
-  CHECK(rest[0].first == 4);
-  CHECK(rest[1].run == b);
-  CHECK(rest[1].size() == 5);
-  CHECK(delivered(batch) == Offsets{2, 3});
-  batch.end_call(done(2), milliseconds{1}, charged);
-  CHECK_FALSE(batch.begin_call(2));
-  const auto reports = batch.take_finished();
-  REQUIRE(reports.size() == 1);
-  CHECK(reports[0].first == 2);
-  CHECK(reports[0].end == 4);
-  CHECK(batch.take_rest().empty());
+  Batch batch{{{run_from(0, 5), 0, 5}, {run_from(10, 5, 2), 0, 5}}};
+  batch.call({0, 1}, done(2), 2);
+  batch.begin({2, 3}, 2);
+  batch.reports(0, 2, {});
+  CHECK(batch.rest() == Offsets{4, 10, 11, 12, 13, 14});
+  batch.of.end_call(done(2), 1ms, charged);
+  batch.check_ended();
+  batch.reports(2, 4, {});
+  CHECK(batch.rest().empty());
 }
 
-TEST_CASE("a call that did not return charges all its events") {
-  const auto run = run_of(lease_of(offsets_from(0, 4)));
-  WorkBatch batch{{{run, 0, 4}}};
-  REQUIRE(batch.begin_call(2));
-  batch.fail_call({event::Verdict::Kind::retry, std::nullopt, "deadline", "late"}, milliseconds{99});
-  const auto reports = batch.take_finished();
-  REQUIRE(reports.at(0).failed.size() == 2);
-  CHECK(reports[0].failed[1].verdict.error_class == "deadline");
-  CHECK(batch.take_rest().at(0).first == 2);
+TEST_CASE("a call that did not return charges its events, or the first one alone") {
+  const bool keeps_first = GENERATE(false, true);
+  Batch batch{run_from(0, 4)};
+  batch.begin({0, 1}, 2);
+  if (keeps_first) batch.of.keep_first();
+  batch.of.fail_call(retry("deadline"), 99ms);
+  batch.reports(0, keeps_first ? 1 : 2, keeps_first ? std::vector<std::size_t>{0} : std::vector<std::size_t>{0, 1});
+  CHECK(batch.rest() == (keeps_first ? Offsets{1, 2, 3} : Offsets{2, 3}));
 }
 
 TEST_CASE("a call that did not return is split uncharged, to find the slow event") {
-  const auto slow = run_of(lease_of(offsets_from(0, 6), 1));
-  const auto other = run_of(lease_of(offsets_from(10, 2), 2));
-  WorkBatch batch{{{other, 0, 1}, {slow, 0, 6}}};
-  REQUIRE(batch.begin_call(3));
-  const auto split = batch.split_call();
+  const auto slow = run_from(0, 6), other = run_from(10, 2, 2);
+  Batch batch{{{other, 0, 1}, {slow, 0, 6}}};
+  batch.begin({10, 0, 1}, 3);
+  const auto split = batch.of.split_call();
   REQUIRE(split.size() == 2);
   CHECK((split[0].one_by_one && split[1].one_by_one));
   CHECK(split[1].size() == 2);
-  const auto rest = batch.take_rest();
+  const auto rest = batch.of.take_rest();
   REQUIRE(rest.size() == 1);
   CHECK_FALSE(rest[0].one_by_one);  // the same run, but not that call
 
-  WorkBatch again{{{other, 1, 2}, split[1], rest[0]}};
+  Batch again{{{other, 1, 2}, split[1], rest[0]}};
   for (const Offsets& offsets : {Offsets{11}, Offsets{0}, Offsets{1}, Offsets{2, 3, 4, 5}}) {
-    REQUIRE(again.begin_call(10));
-    CHECK(delivered(again) == offsets);
-    again.end_call(done(offsets.size()), milliseconds{1}, charged);
+    again.call(offsets, done(offsets.size()), 10);
   }
-  CHECK_FALSE(again.begin_call(10));
-}
-
-TEST_CASE("if only a call's first event is charged, the others join the rest") {
-  const auto run = run_of(lease_of(offsets_from(0, 4)));
-  WorkBatch batch{{{run, 0, 4}}};
-  REQUIRE(batch.begin_call(3));
-  batch.keep_first();
-  batch.fail_call({event::Verdict::Kind::retry, std::nullopt, "deadline", "late"}, milliseconds{99});
-  const auto reports = batch.take_finished();
-  REQUIRE(reports.size() == 1);
-  CHECK(reports[0].end == 1);
-  CHECK(reports[0].failed.size() == 1);
-  CHECK(batch.take_rest().at(0).first == 1);
+  again.check_ended();
 }
 
 TEST_CASE("events that a cancelled handler did not come to are interrupted, or called one by one after a slow call") {
-  const auto run = run_of(lease_of(offsets_from(0, 4)));
-  auto verdicts = done(4);
-  verdicts[1] = retry("cancelled");
-  verdicts[2] = retry("timeout");
-  SECTION("at shutdown") {
-    WorkBatch batch{{{run, 0, 4}}};
-    REQUIRE(batch.begin_call(4));
-    batch.end_call(verdicts, milliseconds{1}, WorkBatch::Cancelled::interrupted);
-    const auto reports = batch.take_finished();
-    REQUIRE(reports.size() == 2);
-    CHECK(reports[0].end == 1);
-    CHECK(reports[0].failed.empty());
-    CHECK(reports[1].first == 2);
-    CHECK(reports[1].end == 4);
-    CHECK(reports[1].failed.at(0).index == 2);
-    const auto rest = batch.take_rest();
-    REQUIRE(rest.size() == 1);
-    CHECK(rest[0].first == 1);
-    CHECK(rest[0].end == 2);
+  const auto how = GENERATE(Cancelled::interrupted, Cancelled::one_by_one, charged);
+  Batch batch{run_from(0, 4)};
+  batch.call(offsets_from(0, 4), {{}, cancelled, retry("timeout"), {}}, 4, how);
+  if (how == charged) {  // a call that was not cancelled
+    batch.reports(0, 4, {1, 2});
+    CHECK(batch.rest().empty());
+    return;
   }
-  SECTION("after a slow call") {
-    WorkBatch batch{{{run, 0, 4}}};
-    REQUIRE(batch.begin_call(4));
-    batch.end_call(verdicts, milliseconds{1}, WorkBatch::Cancelled::one_by_one);
-    const auto reports = batch.take_finished();
-    REQUIRE(reports.size() == 2);
-    CHECK(reports[0].failed.empty());
-    CHECK(reports[1].failed.at(0).index == 2);
-    const auto rest = batch.take_rest();
-    REQUIRE(rest.size() == 1);
-    CHECK(rest[0].first == 1);
-    CHECK(rest[0].one_by_one);
-
-    WorkBatch alone{rest};
-    REQUIRE(alone.begin_call(4));
-    alone.end_call({retry("cancelled")}, milliseconds{1}, WorkBatch::Cancelled::one_by_one);
-    CHECK(alone.take_finished().at(0).failed.size() == 1);
-    CHECK(alone.take_rest().empty());
-  }
-  SECTION("a call that was not cancelled charges them") {
-    WorkBatch batch{{{run, 0, 4}}};
-    REQUIRE(batch.begin_call(4));
-    batch.end_call(verdicts, milliseconds{1}, charged);
-    CHECK(batch.take_finished().at(0).failed.size() == 2);
-    CHECK(batch.take_rest().empty());
-  }
+  const auto reports = batch.of.take_finished();
+  REQUIRE(reports.size() == 2);
+  Batch::check(reports[0], 0, 1, {});
+  Batch::check(reports[1], 2, 4, {2});
+  const auto rest = batch.of.take_rest();
+  REQUIRE(offsets_of(rest) == Offsets{1});
+  CHECK(rest[0].one_by_one == (how == Cancelled::one_by_one));
+  if (how == Cancelled::interrupted) return;
+  Batch alone{rest};
+  alone.call({1}, {cancelled}, 4, how);
+  alone.reports(1, 2, {1});
+  CHECK(alone.rest().empty());
 }
 
 // ---- in a sequence
 
-TEST_CASE("later events of a failed key are not called in the same batch: they wait") {
-  const auto run = run_in_order({{10, 11, 12, 13}, {a, b, a, b}});
-  WorkBatch batch{{{run, 0, 4}}};
-  call(batch, {10}, {retry("timeout")});
-  call(batch, {11}, done(1));
-  call(batch, {13}, done(1));
-  CHECK_FALSE(batch.begin_call(1));
-  const auto reports = batch.take_finished();
-  REQUIRE(reports.size() == 1);
-  REQUIRE(kinds_of(reports[0]) == Kinds{Kind::failed, Kind::waits});
-  CHECK(reports[0].failed[1].index == 2);
-  CHECK(batch.take_rest().empty());
-}
-
-TEST_CASE("events behind a failed one of their key do not count as run, even in the same call") {
-  const auto run = run_in_order({{10, 11, 12}, {a, a, b}});
-  WorkBatch batch{{{run, 0, 3}}};
-  call(batch, {10, 11, 12}, {retry("timeout"), dead, {}}, 3);
-  const auto reports = batch.take_finished();
-  REQUIRE(reports.size() == 1);
-  CHECK(kinds_of(reports[0]) == Kinds{Kind::failed, Kind::waits});
-}
-
-TEST_CASE("the events of a call that did not return wait behind the first one of their key") {
-  const auto run = run_in_order({{10, 11, 12}, {a, a, b}});
-  WorkBatch batch{{{run, 0, 3}}};
-  REQUIRE(batch.begin_call(3));
-  batch.fail_call(retry("deadline"), milliseconds{99});
-  CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed, Kind::waits, Kind::failed});
-}
-
-TEST_CASE("an event without a verdict stops its key") {
-  const auto run = run_in_order({{10, 11}, {a, a}});
-  WorkBatch batch{{{run, 0, 2}}};
-  call(batch, {10, 11}, {}, 2);
-  CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed, Kind::waits});
+TEST_CASE("events of a call behind a failed one of their key wait, whatever their verdict") {
+  Batch batch{run_of_keys(10, "aab")};
+  SECTION("with verdicts") {
+    batch.call({10, 11, 12}, {retry("timeout"), dead, {}}, 3);
+    batch.reports(0, 3, {0, 1}, {Kind::failed, Kind::waits});
+  }
+  SECTION("without verdicts") {
+    batch.call({10, 11, 12}, {}, 3);
+    batch.reports(0, 3, {0, 1, 2}, {Kind::failed, Kind::waits, Kind::failed});
+  }
+  SECTION("in a call that did not return") {
+    batch.begin({10, 11, 12}, 3);
+    batch.of.fail_call(retry("deadline"), 99ms);
+    batch.reports(0, 3, {0, 1, 2}, {Kind::failed, Kind::waits, Kind::failed});
+  }
 }
 
 TEST_CASE("later events of a dead one run, are parked, or skip it, as configured") {
-  test::KeyedRun from{{10, 11}, {a, a}};
-  from.on_failure = GENERATE(config::OnFailure::block, config::OnFailure::park, config::OnFailure::skip);
-  const bool parks = from.on_failure == config::OnFailure::park;
-  SECTION("dead by its verdict") {}
-  SECTION("dead after its last attempt") { from.max_attempts = 1; }
-  const auto run = run_in_order(from);
-  WorkBatch batch{{{run, 0, 2}}};
-  call(batch, {10}, {from.max_attempts == 1 ? retry("timeout") : dead});
-  if (parks) {
-    CHECK_FALSE(batch.begin_call(1));
-    CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed, Kind::parked});
+  auto from = with(GENERATE(OnFailure::block, OnFailure::park, OnFailure::skip));
+  from.max_attempts = GENERATE(1, 5);  // dead after its last attempt, or by its verdict
+  Batch batch{run_in_order(from)};
+  batch.call({10}, {from.max_attempts == 1 ? retry("timeout") : dead});
+  if (from.on_failure == OnFailure::park) {
+    batch.check_ended();
+    batch.reports(0, 2, {0, 1}, {Kind::failed, Kind::parked});
   } else {
-    call(batch, {11}, done(1));
-    CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed});
+    batch.call({11}, done(1));
+    batch.reports(0, 2, {0});
   }
 }
 
-TEST_CASE("a failure that is skipped stops no key") {
-  test::KeyedRun from{{10, 11}, {a, a}};
-  from.on_failure = config::OnFailure::skip;
-  WorkBatch batch{{{run_in_order(from), 0, 2}}};
-  call(batch, {10}, {retry("timeout")});
-  call(batch, {11}, done(1));
-}
-
-TEST_CASE("a failed event without an order key stops no other") {
-  const auto run = run_in_order({{10, 11}, {envelope::no_order_key, envelope::no_order_key}});
-  WorkBatch batch{{{run, 0, 2}}};
-  call(batch, {10}, {retry("timeout")});
-  call(batch, {11}, done(1));
+TEST_CASE("a failure that is skipped stops no key, and one without an order key stops no other") {
+  Batch batch{GENERATE(run_in_order(with(OnFailure::skip)), run_of_keys(10, "--"))};
+  SECTION("in calls of their own") {
+    batch.call({10}, {retry("timeout")});
+    batch.call({11}, done(1));
+  }
+  SECTION("in one call") {
+    batch.begin({10, 11}, 2);
+    CHECK_FALSE(batch.of.cut_out_of_order({retry("x"), {}}));
+  }
 }
 
 TEST_CASE("a rewound batch calls the later events of a key that failed after the last report") {
-  const auto run = run_in_order({{10, 11, 12, 13}, {a, b, a, b}});
-  WorkBatch batch{{{run, 0, 4}}};
-  call(batch, {10}, {retry("timeout")});
-  REQUIRE(batch.take_finished().size() == 1);
-  call(batch, {11}, {retry("busy")});
-  batch.rewind();
-  call(batch, {11}, done(1));
-  SECTION("keys that failed before the report stay stopped") {
-    call(batch, {13}, done(1));
-    CHECK_FALSE(batch.begin_call(1));
-    CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::waits});
-  }
-  SECTION("events taken away were not called, either") {
-    CHECK(offsets_of(batch.take_unreported()) == Offsets{11});
-    call(batch, {13}, done(1));
-  }
+  Batch batch{run_of_keys(10, "abab")};
+  batch.call({10}, {retry("timeout")});
+  REQUIRE(batch.of.take_finished().size() == 1);
+  batch.call({11}, {retry("busy")});
+  batch.of.rewind();
+  batch.call({11}, done(1));
+  batch.call({13}, done(1));
+  batch.check_ended();
+  batch.reports(1, 4, {2}, {Kind::waits});  // the key that failed before the report stays stopped
 }
 
 TEST_CASE("an event that was done behind a failed one of its key begins another call when its call runs again") {
-  const auto run = run_in_order({{10, 11, 12, 13}, {a, b, a, a}});
-  WorkBatch batch{{{run, 0, 4}}};
-  REQUIRE(batch.begin_call(4));
-  CHECK_FALSE(batch.cut_out_of_order({{}, retry("x"), {}, {}}));
-  CHECK_FALSE(batch.cut_out_of_order({{}, {}, {}, retry("x")}));
-  CHECK_FALSE(batch.cut_out_of_order({retry("x"), {}, retry("x"), retry("x")}));
-  REQUIRE(batch.cut_out_of_order({retry("x"), {}, {}, {}}));
-  batch.rewind();
-  SECTION("it fails again") {
-    call(batch, {10, 11}, {retry("x"), {}}, 4);
-    CHECK_FALSE(batch.begin_call(4));
-    CHECK(kinds_of(batch.take_finished().at(0)) == Kinds{Kind::failed, Kind::waits, Kind::waits});
-  }
-  SECTION("it is done now") {
-    call(batch, {10, 11}, done(2), 4);
-    call(batch, {12}, done(1), 4);
-    call(batch, {13}, done(1), 4);
-    CHECK(batch.take_finished().at(0).failed.empty());
-  }
-}
-
-TEST_CASE("a failure that skips its key cuts no call") {
-  test::KeyedRun from{{10, 11}, {a, a}};
-  from.on_failure = config::OnFailure::skip;
-  WorkBatch batch{{{run_in_order(from), 0, 2}}};
-  REQUIRE(batch.begin_call(2));
-  CHECK_FALSE(batch.cut_out_of_order({retry("x"), {}}));
-}
-
-TEST_CASE("later events of an interrupted key are put back with it, in order") {
-  const auto run = run_in_order({{10, 11, 12, 13, 14}, {a, a, b, a, b}});
-  WorkBatch batch{{{run, 0, 5}}};
-  call(batch, {10, 11, 12}, {retry("cancelled"), {}, {}}, 3, WorkBatch::Cancelled::interrupted);
-  call(batch, {14}, done(1), 3);
-  CHECK_FALSE(batch.begin_call(3));
-  Offsets settled;
-  for (const auto& report : batch.take_finished()) {
-    CHECK(report.failed.empty());
-    for (std::size_t i = report.first; i < report.end; ++i) settled.push_back(run->lease.events[i]->offset);
-  }
-  CHECK(settled == Offsets{12, 14});
-  CHECK(offsets_of(batch.take_rest()) == Offsets{10, 11, 13});
+  Batch batch{run_of_keys(10, "abaa")};
+  batch.begin({10, 11, 12, 13}, 4);
+  CHECK_FALSE(batch.of.cut_out_of_order({{}, retry("x"), {}, retry("x")}));
+  CHECK_FALSE(batch.of.cut_out_of_order({retry("x"), {}, retry("x"), retry("x")}));
+  REQUIRE(batch.of.cut_out_of_order({retry("x"), {}, {}, {}}));
+  batch.of.rewind();
+  batch.call({10, 11}, {GENERATE(Verdict{}, retry("x")), {}}, 4);
+  const bool is_done = batch.of.begin_call(4);
+  if (is_done) batch.of.end_call(done(1), 1ms, charged);
+  if (is_done) batch.call({13}, done(1), 4);
+  batch.check_ended();
+  is_done ? batch.reports(0, 4, {}) : batch.reports(0, 4, {0, 2, 3}, {Kind::failed, Kind::waits, Kind::waits});
 }
 
 TEST_CASE("events taken away behind a running call stay away, also if their key fails or is interrupted in that call") {
   const bool interrupts = GENERATE(false, true);
-  const auto run = run_in_order({{10, 11, 12}, {a, a, a}});
-  WorkBatch batch{{{run, 0, 3}}};
-  REQUIRE(batch.begin_call(1));
-  CHECK(batch.take_rest().size() == 1);  // two events, which another worker takes now
-  const Verdict verdict = retry(interrupts ? std::string{event::cancelled_class} : "bad");
-  batch.end_call({verdict}, milliseconds{1}, interrupts ? WorkBatch::Cancelled::interrupted : charged);
-  CHECK_FALSE(batch.begin_call(1));
-  const auto reports = batch.take_finished();
-  CHECK(reports.size() == (interrupts ? 0 : 1));
-  if (!interrupts) CHECK(kinds_of(reports.at(0)) == Kinds{Kind::failed});
-  CHECK(offsets_of(batch.take_rest()).size() == (interrupts ? 1 : 0));
+  Batch batch{run_of_keys(10, "aaa")};
+  batch.begin({10}, 1);
+  CHECK(batch.rest() == Offsets{11, 12});  // another worker takes them now
+  batch.of.end_call({interrupts ? cancelled : retry("bad")}, 1ms, interrupts ? Cancelled::interrupted : charged);
+  batch.check_ended();
+  if (interrupts) CHECK(batch.of.take_finished().empty());
+  if (!interrupts) batch.reports(0, 1, {0});
+  CHECK(batch.rest() == (interrupts ? Offsets{10} : Offsets{}));
 }
 
 TEST_CASE("a slice that begins a call ends the one before it") {
-  const auto run = run_in_order({{10, 11, 12, 13}, {a, b, a, b}});
-  WorkBatch batch{{{run, 0, 1}, {run, 1, 2}, {run, 2, 4, false, true}}};
-  call(batch, {10, 11}, done(2), 10);
-  call(batch, {12, 13}, done(2), 10);
-  CHECK_FALSE(batch.begin_call(10));
+  const auto run = run_of_keys(10, "abab");
+  Batch batch{{{run, 0, 1}, {run, 1, 2}, {run, 2, 4, false, true}}};
+  batch.call({10, 11}, done(2), 10);
+  batch.call({12, 13}, done(2), 10);
+  batch.check_ended();
 }
 
 TEST_CASE("events are not called once their lease has ended or is lost, in order or not") {
+  const auto run = GENERATE(run_of_keys(10, "aa"), run_from(10, 2));
   const auto now = std::chrono::steady_clock::now();
-  for (const auto& run : {run_in_order({{10, 11}, {a, a}}), run_of(lease_of({10, 11}))}) {
-    run->leased_until = now + milliseconds{1};
-    WorkBatch batch{{{run, 0, 2}}};
-    CHECK_FALSE(batch.is_next_taken(now));
-    call(batch, {10}, done(1));
-    CHECK(batch.is_next_taken(now + milliseconds{1}));
-    run->lost = true;
-    CHECK(batch.is_next_taken(now));
-    call(batch, {11}, done(1));
-    CHECK_FALSE(batch.is_next_taken(now));
-  }
+  run->leased_until = now + 1ms;
+  Batch batch{run};
+  CHECK_FALSE(batch.of.is_next_taken(now));
+  batch.call({10}, done(1));
+  CHECK(batch.of.is_next_taken(now + 1ms));
+  run->lost = true;
+  CHECK(batch.of.is_next_taken(now));
+  batch.call({11}, done(1));
+  CHECK_FALSE(batch.of.is_next_taken(now));
 }
 
 }  // namespace inboxd::dispatcher
