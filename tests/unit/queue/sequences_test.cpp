@@ -94,7 +94,7 @@ TEST_CASE("nothing is read before all lanes are known") {
   CHECK(it.any_to_read(now));
 }
 
-TEST_CASE("reading continues from the last run that was claimed, and now and then from the start") {
+TEST_CASE("reading continues from the last run that was claimed; from the start now and then, or for a whole handler") {
   Sequences it;
   begin_reading(it);
   CHECK(start(it, 0s) == -1);
@@ -112,6 +112,11 @@ TEST_CASE("reading continues from the last run that was claimed, and now and the
   CHECK(reads[0].mark_offset == 70);
   CHECK(start(it, 10s) == -1);
   CHECK(start(it, 11s) == 7);
+  Sequences whole;  // several transactions store for it at once
+  use_whole_handler(whole);
+  CHECK(start(whole, 0s) == -1);
+  whole.claimed(run_of(4, 50, inbox::whole_handler));
+  CHECK(start(whole, 1s) == -1);
 }
 
 TEST_CASE("a batch is born leased only if all before it is in memory or settled") {
