@@ -229,7 +229,7 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
     return report.finish(true);
   }
   if (const auto problem = admin::problem_of(loaded.settings.admin.tls)) {
-    report.add({{Kind::problem, "configuration", problem->message}});
+    report.add({{Finding::Kind::problem, "configuration", problem->message}});
   }
   auto unprepared = loaded.settings.database;
   unprepared.prepare = false;

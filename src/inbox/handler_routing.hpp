@@ -26,7 +26,7 @@ struct Subscription {
 struct Routing {
   std::int64_t version = 0;
   std::vector<Subscription> handlers;
-  std::vector<std::string> of_unknown_mode;  ///< handlers whose mode only a later version knows
+  std::vector<std::string> of_unknown_mode{};  ///< handlers whose mode only a later version knows
 };
 
 Routing read_routing(Connection& connection);
