@@ -13,7 +13,7 @@ namespace {
 
 /// A pause is obeyed within two seconds.
 constexpr std::chrono::milliseconds holds_interval{500};
-/// After so long without a sign of the process that tries an event, another one tries.
+/// If the process that tries an event shows no heartbeat for this long, another process tries.
 constexpr std::chrono::seconds trial_timeout{10};
 
 constexpr std::array<Class, classes> all_classes{Class::lease, Class::hold, Class::limit, Class::claim};
@@ -67,7 +67,8 @@ void Claimer::run() {
     signals_->wake.wait_until(next_turn(Clock::now()));
   }
   if (is_blocked()) return;
-  // If one handler's release is refused, another's may work. What is not released ends with its lease.
+  // If the release of a handler is refused, another handler's release may work. What is not released ends with its
+  // lease.
   for (const auto& handler : list_handlers_()) {
     ask_all(*handler, Class::lease);
     if (auto request = handler->lock()->last_request()) ask(*handler, std::move(*request));
@@ -174,7 +175,7 @@ Answer Claimer::ask_database(const Request& request) {
   return std::move(reply.answer);
 }
 
-/// One question for all handlers.
+/// A single question for all handlers.
 void Claimer::read_holds(const Handlers& handlers) {
   const auto now = Clock::now();
   if (is_blocked() || now < next_holds_ || now < holds_.not_before || handlers.empty()) return;

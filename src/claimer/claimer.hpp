@@ -20,7 +20,7 @@ namespace inboxd::dispatcher {
 
 /// The thread that asks the database on behalf of all handlers: for each class of questions, leases first, it visits
 /// each handler in turn, asks its next question and gives it the answer. While the connection fails, all handlers wait.
-/// When the database refuses a question of one handler, that handler's class of questions waits alone.
+/// When the database refuses a question of a handler, that handler's class of questions waits alone.
 class Claimer final {
  public:
   using Clock = std::chrono::steady_clock;

@@ -9,7 +9,7 @@
 namespace inboxd::dispatcher {
 namespace {
 
-/// One question's statements. Throws.
+/// A question's statements. Throws.
 struct Statements {
   inbox::Connection& connection;
   const base::Uuid& owner;

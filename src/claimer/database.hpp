@@ -19,10 +19,10 @@ struct VisitLimit {
 
 struct Reply {
   Answer answer;
-  int session = 0;  ///< a new number marks a new session: readings made in the old one are stale
+  int session = 0;  ///< a new number marks a new session: readings made in the old session are stale
 };
 
-/// The database as the claimer asks it, or a fake of it. One thread; blocks.
+/// The database as the claimer asks it, or a fake of it. Called by a single thread; blocks.
 using AskDatabase = std::function<Reply(const Request&, const VisitLimit&)>;
 
 /// Fills in the owner of claims and leases.

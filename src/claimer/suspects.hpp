@@ -14,11 +14,11 @@
 #include "settler/settler.hpp"
 
 /// Suspects: deliveries that were in flight at several crashes (inbox::is_suspect). A crash is charged to every
-/// delivery in flight, so innocent ones must not be in flight beside the culprit. The claimer's thread.
+/// delivery in flight, so innocent deliveries must not be in flight together with the culprit. The claimer's thread.
 namespace inboxd::dispatcher {
 
 using Handlers = std::vector<std::shared_ptr<InFlight>>;
-/// Lists all handlers, the retired ones included: they may have leases to release.
+/// Lists all handlers, retired handlers included: they may have leases to release.
 using ListHandlers = std::function<Handlers()>;
 
 /// Runs a suspect with few chances left alone in this process, so that no other event's crash is charged to it:
@@ -59,8 +59,8 @@ class SuspectIsolation final {
   Clock::time_point rest_until_{};
 };
 
-/// The rules for suspects in claims: one suspect in flight at a time, of all handlers; the last chances in isolation;
-/// then dead.
+/// The rules for suspects in claims: of all handlers, a single suspect is in flight at a time; the last chances in
+/// isolation; then dead.
 class Suspects final {
  public:
   using Clock = std::chrono::steady_clock;

@@ -16,7 +16,7 @@ namespace inboxd::dispatcher {
 ///
 ///   closed   paused here, retired, stopped, isolated or shut down: it has nothing queued and claims nothing
 ///   held     the same, because it is paused for all instances or its fuse has blown
-///   trial    one event is with a worker, whose outcome decides about the pause
+///   trial    a single event is with a worker, whose outcome decides about the pause
 ///   away     its service is away: no call begins before a time
 ///   limited  events wait for `rate` or `max_in_flight`
 ///   open     a worker may take events
@@ -68,9 +68,9 @@ class Admission final {
   May may_take(Clock::time_point now);
   /// The most events that it may take then.
   std::int64_t max_events(Clock::time_point now) const { return tokens_.allowed(now); }
-  /// Of the events that a worker takes, only one is to be called.
+  /// Of the events that a worker takes, only the first is to be called.
   bool tries_one() const { return hold_.state() == Hold::State::trial; }
-  /// A worker takes that many events.
+  /// A worker takes `events` events.
   void take(std::int64_t events);
   /// A worker's events, taken with `take`, have ended.
   void end_work() { share_.end(); }
@@ -81,7 +81,7 @@ class Admission final {
 
   // Its service.
 
-  /// It is away, with that error: no call begins for that long. Without a delay, events wait for an earlier one.
+  /// It is away, with that error: no call begins for that long. Without a delay, events wait for an earlier delay.
   Effect go_away(Clock::time_point now, std::chrono::milliseconds delay, const std::string& error);
   /// A call has handled an event since.
   void is_back() { away_since_.reset(); }

@@ -14,8 +14,8 @@ struct WindowEnd {
   std::chrono::steady_clock::duration duration{0};
 };
 
-/// The windows of a batch handler, as the instance that owns it sees them: when the database is asked whether one
-/// closes, and whether the events of a closed one are all in memory.
+/// The windows of a batch handler, as the instance that owns it sees them: when the database is asked whether a window
+/// closes, and whether the events of a closed window are all in memory.
 ///
 ///   unknown --turned--> open, or running --ended--> open
 ///                       open --closed--> running

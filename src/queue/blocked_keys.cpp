@@ -1,4 +1,4 @@
-// KeyOrder: keys that are blocked or parked, and their events that go behind.
+// KeyOrder: keys that are blocked or parked, and their events that move to the lane.
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -7,9 +7,10 @@
 
 namespace inboxd::dispatcher {
 
-// ---- events that go behind
+// ---- events that move to the lane
 
-/// A lane's own events are those that its key waits for, unless one of them has failed again, or the key is parked.
+/// A lane's own events are the events that its key waits for, unless such an event has failed again, or the key is
+/// parked.
 bool KeyOrder::goes_behind(const Pick& pick, OrderKey key) const {
   if (blocked_.empty()) return false;
   const auto blocked = blocked_.find(key);
@@ -17,7 +18,7 @@ bool KeyOrder::goes_behind(const Pick& pick, OrderKey key) const {
   return !pick.run->lease.lane || pick.run->lane_has_failed || blocked->second.is_parked;
 }
 
-/// The outcomes of one run's events are recorded in order, those of another run maybe not. Events of the lane are in
+/// The outcomes of a run's events are recorded in order; outcomes of another run may not be. Events of the lane are in
 /// the database as such, so events of the log need not wait for them.
 bool KeyOrder::may_send(const Active& active, const Deferred& deferred) {
   if (deferred.behind.empty()) return false;
@@ -44,7 +45,7 @@ std::vector<settler::Report> KeyOrder::take_behind() {
   return out;
 }
 
-/// The next events of one run.
+/// The next events of a run.
 void KeyOrder::send(OrderKey key, Deferred& deferred, std::vector<settler::Report>& out) {
   using Kind = settler::FailedEvent::Kind;
   const auto blocked = blocked_.find(key);
@@ -62,7 +63,8 @@ void KeyOrder::send(OrderKey key, Deferred& deferred, std::vector<settler::Repor
   }
 }
 
-/// An event has gone behind: its lane has events from now on, also where the first of them has its outcome already.
+/// An event has moved to the lane: its lane has events from now on, also where the first of them has its outcome
+/// already.
 void KeyOrder::was_sent(const settler::Run& run, std::size_t index, std::size_t taken) {
   const OrderKey key = order_key_of(run, index);
   const bool is_new = !blocked_.contains(key);
@@ -71,7 +73,7 @@ void KeyOrder::was_sent(const settler::Run& run, std::size_t index, std::size_t 
   Active* const active = active_.find(key);
   const auto deferred = deferred_.find(key);
   const bool was_sent = deferred != deferred_.end() && deferred->second.sent > 0 && deferred->second.sent_run == &run;
-  if (active == nullptr || !was_sent) return release(key, run, taken);  // it was behind a failed one of its call
+  if (active == nullptr || !was_sent) return release(key, run, taken);  // it followed a failed event of its call
   --deferred->second.sent;
   refresh(key, *active);
 }
@@ -86,7 +88,7 @@ KeyOrder::Blocked& KeyOrder::block_key(OrderKey key, std::int32_t sequence, std:
   return out;
 }
 
-/// Moves events that were to be called, if they go behind now.
+/// Moves events that were to be called to the lane, if they belong there now.
 void KeyOrder::reconsider(OrderKey key) {
   Active* const active = active_.find(key);
   if (active == nullptr || !active->has_deferred) return;

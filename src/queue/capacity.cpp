@@ -71,7 +71,7 @@ std::int64_t Pace::target() const {
   return std::max(minimum(), static_cast<std::int64_t>(std::min(by_rate, by_evidence)));
 }
 
-/// The events that keep one worker busy for that long; 0 while the speed is unknown.
+/// The events that keep a worker busy for that long; 0 while the speed is unknown.
 std::int64_t Pace::events_in(double seconds) const {
   return events_ > 0 ? std::llround(std::min(seconds / seconds_per_event(), 1e9)) : 0;
 }

@@ -50,7 +50,7 @@ struct RoomState {
   std::int64_t bytes_per_event = 1;
 };
 
-/// The events that a handler may take. At least one if it holds none, even beyond the limits: no event is too large.
+/// The events that a handler may take. At least 1 if it holds none, even beyond the limits: no event is too large.
 std::int64_t free_room(const RoomState& state);
 
 /// The speed of a handler, from its recent calls. It decides how many events the handler has in flight and how many a
@@ -62,11 +62,11 @@ class Pace {
 
   struct Limits {
     std::int64_t start_events = 64;  ///< in flight while the speed is unknown
-    std::int64_t growth = 16;        ///< events in flight: at most so many times the recent events
+    std::int64_t growth = 16;        ///< events in flight: at most this multiple of the recent events
     double half_life_seconds = 0.25;
     double in_flight_seconds = 1.0;
     double batch_seconds = 0.001;        ///< of work that a worker takes from the queue at once
-    double transaction_seconds = 0.025;  ///< the same where calls share transactions: COMMIT is expensive
+    double transaction_seconds = 0.025;  ///< where calls share transactions: COMMIT is expensive
     double alone_seconds = 0.000'25;     ///< less work is not worth waking a second worker
   };
 
@@ -79,7 +79,7 @@ class Pace {
   Pace(int concurrency, std::int64_t events_per_call, Limits limits);
   Pace(int concurrency, std::int64_t events_per_call) : Pace{concurrency, events_per_call, Limits{}} {}
 
-  /// One worker was busy that long with that many events.
+  /// A worker was busy that long with that many events.
   void worked(std::int64_t events, Duration busy);
   void note_running(Running running) { running_ = running; }
   /// New settings after a reload; the measured speed stays.
@@ -91,7 +91,7 @@ class Pace {
   std::int64_t target() const;
   /// Events that a worker takes from a queue: whole calls, about a millisecond of work, an even part of a short queue.
   std::int64_t batch_size(std::int64_t queued) const { return batch_size(queued, limits_.batch_seconds); }
-  /// The same where calls share transactions: about 25 milliseconds of work.
+  /// The size of a batch where calls share transactions: about 25 milliseconds of work.
   std::int64_t batch_size_in_transactions(std::int64_t queued) const {
     return batch_size(queued, limits_.transaction_seconds);
   }
@@ -122,7 +122,7 @@ class Reservations {
   void reserve(std::thread::id thread, std::int64_t events, std::int64_t bytes, Clock::time_point lease_end);
 
   /// Ends that part of a reservation, at most all of it. Returns the end of the lease; nullopt: nothing is reserved.
-  /// A thread without a reservation ends the one with the earliest lease end, which errs on the safe side.
+  /// A thread without a reservation ends the reservation with the earliest lease end, which errs on the safe side.
   std::optional<Clock::time_point> end(std::thread::id thread, std::int64_t events);
 
   std::int64_t events() const { return events_; }

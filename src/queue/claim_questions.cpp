@@ -9,7 +9,7 @@ namespace {
 
 /// Between two tries to take sequences.
 constexpr std::chrono::milliseconds take_interval{200};
-constexpr int lanes_limit = 10'000;  ///< of one reading
+constexpr int lanes_limit = 10'000;  ///< of a reading
 
 std::optional<Request> read_due(const HandlerState& state, std::chrono::steady_clock::time_point now) {
   if (!state.takes() || !state.readings.is_due(now)) return std::nullopt;

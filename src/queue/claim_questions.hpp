@@ -12,7 +12,7 @@
 
 namespace inboxd::dispatcher {
 
-/// A handler's questions of class claim: claims, and those that precede them. No lock, no clock.
+/// A handler's questions of class claim: claims, and the questions that precede them. No lock, no clock.
 class ClaimQuestions final {
  public:
   using Clock = std::chrono::steady_clock;

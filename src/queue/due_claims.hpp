@@ -10,8 +10,8 @@
 
 namespace inboxd::dispatcher {
 
-/// The times at which retries of this instance are due, so that it claims them in time. Times close together are one.
-/// Beyond the limit the latest are dropped: polling finds those. Pure.
+/// The times at which retries of this instance are due, so that it claims them in time. Times close together are
+/// merged. Beyond the limit the latest are dropped: polling finds their deliveries. Pure.
 class DueTimes {
  public:
   using Clock = std::chrono::steady_clock;
@@ -29,7 +29,7 @@ class DueTimes {
     return times_.empty() ? std::nullopt : std::optional{*times_.begin()};
   }
 
-  /// Whether any time has come; removes those.
+  /// Whether any time has come; removes the times that have come.
   bool take_due(Clock::time_point now) {
     const auto after = times_.upper_bound(now);
     const bool any = after != times_.begin();
@@ -63,7 +63,8 @@ class DueClaims final {
   /// Ingest stored events as due. True: a claim is due now.
   bool note_due(Clock::time_point now) {
     if (backlog_) return false;
-    // Stored as due for want of room: a backlog. Otherwise ingest planned it while there still was one.
+    // If memory was full, the events were stored as due, and the handler has a backlog. Otherwise ingest planned it
+    // while there still was a backlog.
     backlog_ = std::exchange(no_room_, false);
     next_poll_ = now;
     return true;
@@ -83,7 +84,7 @@ class DueClaims final {
     retries_.take_due(now);
     next_poll_ = now + poll_;
     due_notices_before_ = due_notices_;
-    // Without a backlog of fresh events, the claim leaves half of the room to those that ingest hands over meanwhile.
+    // Without a backlog of fresh events, the claim leaves half of the room to events that ingest hands over meanwhile.
     const std::int64_t at_once = std::max((held + free) / claims_in_flight, minimum);
     const std::int64_t half = std::max<std::int64_t>(free / 2, 1);
     return !backlog_ ? half : std::min({free, at_once, only_retries_ ? half : free});
@@ -96,7 +97,7 @@ class DueClaims final {
     int rows_asked = 0;
     int rows_locked = 0;
     bool more = false;          ///< further deliveries may be due for another reason
-    bool only_retries = false;  ///< among those found
+    bool only_retries = false;  ///< among the deliveries found
   };
   /// Events stored as due during the claim are few: the next poll takes them, while ingest hands over again. If they
   /// counted as a backlog, a busy topic would never leave it.
@@ -112,7 +113,7 @@ class DueClaims final {
   }
 
  private:
-  /// A claim asks for at most this part of the room: the workers handle one claim's events during the next.
+  /// A claim asks for at most this part of the room: the workers handle a claim's events during the next claim.
   static constexpr std::int64_t claims_in_flight = 2;
   static constexpr int min_rows = 16;
   static constexpr int max_rows = 2'000;

@@ -10,8 +10,8 @@
 
 namespace inboxd::dispatcher {
 
-/// The order in which a handler's workers get its events: one of the modes. A reload that changes the mode makes a new
-/// feed; its sequences drain before. No lock.
+/// The order in which a handler's workers get its events: by its mode. A reload that changes the mode makes a new feed;
+/// its sequences drain before. No lock.
 class Feed final {
  public:
   Feed(const Settings& settings, std::chrono::milliseconds poll) { renew(settings, poll); }

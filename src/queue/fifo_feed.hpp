@@ -12,8 +12,8 @@
 
 namespace inboxd::dispatcher {
 
-/// Events that run in no order (mode single): those stored first come first. The other feeds differ from it where they
-/// hide a function.
+/// Events that run in no order (mode single): the events stored first come first. The other feeds differ from it where
+/// they hide a function.
 class FifoFeed {
  public:
   using Clock = std::chrono::steady_clock;

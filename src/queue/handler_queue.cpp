@@ -328,7 +328,7 @@ HandlerQueue::Taken HandlerQueue::take(Clock::time_point now) {
   return begin(std::move(out), now);
 }
 
-/// Counts what a worker takes; on trial it is one event.
+/// Counts what a worker takes; on trial it is a single event.
 HandlerQueue::Taken HandlerQueue::begin(Taken taken, Clock::time_point now) {
   taken.had_events = true;
   if (state_.admission.tries_one()) {

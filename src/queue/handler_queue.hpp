@@ -19,8 +19,8 @@
 
 namespace inboxd::dispatcher {
 
-/// One handler's events in flight: a machine without lock, clock or I/O. It asks the database by `next` and `answer`,
-/// and gives events to workers. `end_change` must follow each change, before anything else happens. InFlight guards it.
+/// A handler's events in flight: a machine without lock, clock or I/O. It asks the database by `next` and `answer`, and
+/// gives events to workers. `end_change` must follow each change, before anything else happens. InFlight guards it.
 class HandlerQueue final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -58,7 +58,7 @@ class HandlerQueue final {
   consumer::HandOff::Reservation reserve(std::int64_t events, std::size_t bytes, Clock::time_point now);
   consumer::HandOff::Reservation reserve_in_order(const consumer::HandOff::InOrder& part, std::int64_t events,
                                                   std::size_t bytes, Clock::time_point now);
-  /// A run with its size. `events`: of the reservation, as are those of `release`.
+  /// A run with its size. `events`: of the reservation, as in `release`.
   struct Loaded {
     std::shared_ptr<settler::Run> run;
     std::int64_t bytes = 0;
@@ -76,9 +76,9 @@ class HandlerQueue final {
   // Questions to the database.
 
   /// The next question of a visit, which asks each of the class about once; nullopt ends the visit. It must be answered
-  /// before the next one of its class. `idle`: workers that would call now if they might.
+  /// before the next question of its class. `idle`: workers that would call now if they might.
   std::optional<Request> next(Class of, Clock::time_point now, int idle);
-  /// `runs`: those of the answer. Returns the end of a window, if the answer tells of one.
+  /// `runs`: the runs of the answer. Returns the end of a window, if the answer has an end.
   std::optional<WindowEnd> answer(const Request& request, const Answer& answer, const std::vector<Loaded>& runs,
                                   const Visit& visit);
   /// When to visit it for that class, unless the claimer is woken before.
@@ -105,12 +105,12 @@ class HandlerQueue final {
   struct Taken {
     std::vector<RunSlice> slices;
     std::vector<settler::Report> uncalled;
-    bool had_events = false;  ///< to call, the expired ones included
+    bool had_events = false;  ///< to call, expired events included
     bool empty() const { return slices.empty() && uncalled.empty(); }
   };
   /// The events that a worker may take now.
   Taken take(Clock::time_point now);
-  /// So many of a worker's events had expired before their call; `all`: it has no others.
+  /// `events` of a worker's events had expired before their call; `all`: it has no others.
   void not_called(std::int64_t events, bool all);
   void put_back(std::vector<RunSlice> slices, Clock::time_point now);
   /// Releases queued events far beyond a second of work.

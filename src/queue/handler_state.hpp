@@ -20,7 +20,7 @@ namespace inboxd::dispatcher {
 /// The threads to wake after a change.
 struct Wakes {
   bool claimer = false;  ///< the handler may have a question
-  int workers = 0;       ///< so many may find events
+  int workers = 0;       ///< the most workers that may find events
   bool all_workers = false;
 };
 
@@ -53,7 +53,7 @@ struct HandlerState {
     return std::min(settings.needs.sql ? pace.batch_size_in_transactions(queued) : pace.batch_size(queued),
                     admission.max_events(now));
   }
-  /// Reserves room for a claim of that many events.
+  /// Reserves room for a claim of `events` events.
   inbox::ClaimRequest begin_claim(std::int64_t events) {
     room.claim(events);
     room.count(queue);

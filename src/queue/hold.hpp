@@ -42,8 +42,8 @@ class Hold final {
     put_back();  // deferred: another event is tried
   }
 
-  /// Verdicts of a call that has ended: they blow the fuse before their outcomes are recorded. Those of a transaction
-  /// that is repeated count twice.
+  /// Verdicts of a call that has ended: they blow the fuse before their outcomes are recorded. Verdicts of a
+  /// transaction that is repeated count twice.
   void called(std::int64_t done, std::int64_t failed, const std::string& error_class) {
     failures_ = done > 0 ? 0 : failures_ + failed;
     if (state_ != State::open || most_failures_ == 0 || failures_ < most_failures_) return;

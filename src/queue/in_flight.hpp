@@ -20,10 +20,10 @@
 
 namespace inboxd::dispatcher {
 
-/// One handler's figures for metrics, status and tests.
+/// A handler's figures for metrics, status and tests.
 struct Stats {
   std::int64_t queued = 0;     ///< events in flight that no worker has taken
-  std::int64_t in_flight = 0;  ///< events, those not settled yet included
+  std::int64_t in_flight = 0;  ///< events, events that are not settled yet included
   std::int64_t in_flight_bytes = 0;
   std::int64_t reserved = 0;    ///< events that running ingest transactions may add
   std::int64_t target = 0;      ///< about a second of the handler's work
@@ -46,13 +46,13 @@ struct Stats {
   transaction::BodyWatch::Seen bodies;
   bool stopped = false;             ///< too many abandoned threads
   std::size_t sequences = 0;        ///< that this process owns
-  std::size_t blocked_keys = 0;     ///< of these sequences, parked ones included
+  std::size_t blocked_keys = 0;     ///< of these sequences, parked keys included
   base::Histogram::Snapshot calls;  ///< seconds
 };
 
-/// One handler's events in flight: a HandlerQueue with its lock, the clock and the threads that it wakes. Ingest
-/// threads hand runs over, the claimer adds claimed ones, workers take events, and the settler reports them settled.
-/// Any thread; only `take` blocks. Each of its runs keeps it alive, even beyond the dispatcher.
+/// A handler's events in flight: a HandlerQueue with its lock, the clock and the threads that it wakes. Ingest threads
+/// hand runs over, the claimer adds claimed runs, workers take events, and the settler reports them settled. Any
+/// thread; only `take` blocks. Each of its runs keeps it alive, even beyond the dispatcher.
 class InFlight final : public settler::RunOwner, public std::enable_shared_from_this<InFlight> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -120,8 +120,8 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
 
   // Workers and their pool.
 
-  /// The next events for one worker; waits for some. Empty once `stop` is set and `wake` was called. `workers`: so
-  /// many wait together.
+  /// The next events for a worker; waits for some. Empty once `stop` is set and `wake` was called. `workers`: the
+  /// number that wait together.
   Taken take(const std::atomic<bool>& stop, Work done, int workers = 1);
   void put_back(std::vector<RunSlice> slices);
   /// Whether further events of a key wait for these outcomes, here or in a lane.

@@ -8,21 +8,21 @@
 namespace inboxd::dispatcher {
 namespace {
 
-/// A handler that does fewer events than this in one transaction is slow: its workers share a sequence, each with other
-/// keys. The workers of a fast one take whole runs, each of another sequence, which keeps statements set-based.
+/// A handler that does fewer events than this in a transaction is slow: its workers share a sequence, each with other
+/// keys. The workers of a fast handler take whole runs, each of another sequence, which keeps statements set-based.
 constexpr std::int64_t slow_below = 64;
 /// A sequence without progress for this long is shared: the worker that has it waits for a lock, say.
 constexpr std::chrono::milliseconds shared_after{250};
 /// Between two looks for keys that are slow: more than this time's work of theirs is in memory.
 constexpr std::chrono::milliseconds slow_look_interval{1'000};
-/// A slow key is blocked if its events are more than one in so many of those in memory.
+/// A slow key is blocked if it has more than 1 / large_part of the events in memory.
 constexpr std::int64_t large_part = 8;
 /// Between two comparisons of blocked keys with the database, in turn.
 constexpr std::chrono::milliseconds check_interval{1'000};
 constexpr std::size_t max_checked = 500;
 constexpr int max_rows = 64;  ///< of each sequence in a claim
 
-/// Few events fit into a transaction, so one worker for each sequence would be too slow.
+/// Few events fit into a transaction, so a single worker for each sequence would be too slow.
 bool is_slow(const Pace& pace) { return pace.batch_size_in_transactions(slow_below * pace.workers()) < slow_below; }
 
 void append(std::vector<RunSlice>& out, const Pick& pick, bool begins_call) {
@@ -84,7 +84,7 @@ std::vector<RunSlice> KeyFeed::take(HandlerState& state, Clock::time_point now) 
     if (!slice) break;
     sequence = slice->run->lease.sequence;
     std::size_t i = slice->first;
-    Pick pick{slice->run, i, slice->one_by_one};  // one for all events: copies of `run` cost atomic operations
+    Pick pick{slice->run, i, slice->one_by_one};  // reused for all events: copies of `run` cost atomic operations
     for (; i < slice->end && (left > 0 || in_transactions); ++i) {
       if (slice->one_by_one && in_call > 0 && !in_transactions) {
         ++last_call_;
@@ -200,7 +200,7 @@ std::optional<Request> KeyFeed::claim(HandlerState& state, Free free, Clock::tim
   if (!is_time || free.events < 1) return std::nullopt;
   read_at(now + state.poll);
   auto read = state.sequences.to_read(now);
-  // Room for ingest: a batch without room would make its sequence fall back to claims, and those of others with it.
+  // Room for ingest: a batch without room would make its sequence fall back to claims, and other sequences with it.
   const bool shares_room = read.empty() || state.sequences.any_caught_up();
   ClaimInOrder out;
   out.max_crashes = state.settings.max_crashes;

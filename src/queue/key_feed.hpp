@@ -10,12 +10,12 @@
 
 namespace inboxd::dispatcher {
 
-/// Events in the order of their keys (mode sequential): many keys at once, the events of each one after the other.
+/// Events in the order of their keys (mode sequential): many keys at once, the events of each key in order.
 class KeyFeed final : public FifoFeed {
  public:
-  /// Events that may run now: first those whose key became free, then the queue in its order. In a transaction, all
-  /// events of a key go to one worker, and a run is not cut. Without one, events of a key may only share a call, if
-  /// they are of one run: the next call with the key comes after the outcome is recorded.
+  /// Events that may run now: first events whose key became free, then the queue in its order. In a transaction, all
+  /// events of a key go to a single worker, and a run is not cut. Without a transaction, events of a key may only share
+  /// a call, if they are of the same run: the next call with the key comes after the outcome is recorded.
   std::vector<RunSlice> take(HandlerState& state, Clock::time_point now);
   std::vector<settler::Report> take_behind(RunQueue& queue);
   bool any_behind() const { return keys_.any_behind(); }

@@ -1,4 +1,4 @@
-// Which events of an order key may be taken. Those of blocked keys: blocked_keys.cpp.
+// Which events of an order key may be taken. Events of blocked keys: blocked_keys.cpp.
 #include "queue/key_order.hpp"
 
 #include <algorithm>
@@ -49,13 +49,13 @@ void KeyOrder::prefetch(const settler::Run& run, std::size_t index) const {
   if (index + prefetched < run.size()) active_.prefetch(order_key_of(run, index + prefetched));
 }
 
-/// To call it later, or to send it behind.
+/// To call it later, or to move it to the lane.
 KeyOrder::Deferred& KeyOrder::defer(OrderKey key, Active& active, const Pick& pick) {
   Deferred& deferred = deferred_[key];
   active.has_deferred = true;
   ++deferred_events_;
   const bool behind = goes_behind(pick, key);
-  if (behind) pick.run->lane_has_failed = true;  // none of its later events may run before this one
+  if (behind) pick.run->lane_has_failed = true;  // none of its later events may run before this event
   insert_in_order(behind ? deferred.behind : deferred.calls, pick);
   return deferred;
 }
@@ -121,7 +121,7 @@ void KeyOrder::put_back(const std::vector<Pick>& picks) {
   }
 }
 
-/// That many taken events are settled or not taken any more.
+/// `events` taken events are settled or not taken any more.
 void KeyOrder::release(OrderKey key, const settler::Run& run, std::size_t events) {
   Active* const active = active_.find(key);
   if (active == nullptr) return;
@@ -131,7 +131,7 @@ void KeyOrder::release(OrderKey key, const settler::Run& run, std::size_t events
   refresh(key, *active);
 }
 
-/// After a change of the key: its next events are ready, may go behind, or it is free.
+/// After a change of the key: its next events are ready, may move to the lane, or it is free.
 void KeyOrder::refresh(OrderKey key, Active& active) {
   if (active.has_deferred) {
     Deferred& deferred = deferred_.at(key);

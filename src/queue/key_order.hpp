@@ -14,14 +14,14 @@
 
 namespace inboxd::dispatcher {
 
-/// One event of a run.
+/// An event of a run.
 struct Pick {
   std::shared_ptr<settler::Run> run;
   std::size_t index = 0;
   bool one_by_one = false;  ///< it must be called alone
 };
 
-/// Of two events of one key.
+/// Of two events of a key.
 bool is_earlier(const Pick& a, const Pick& b);
 
 /// An order key of a sequence. 0: none, the event runs in no order. Keys that share a number only wait for each other.
@@ -34,25 +34,25 @@ OrderKey order_key_of(const settler::Run& run, std::size_t index);
 ///
 ///   free --take--> taken --settled--> free, or the key's next event is ready
 ///                    |  `-- further events of the key are deferred, in memory
-///                    `--settled as a failure--> blocked or parked: further events go behind (to the lane, or parked)
+///                    `--settled as a failure--> blocked or parked: further events move to the lane
 ///
 /// A key that is blocked has pending events in its lane in the database, which are claimed as runs of the lane. A lane
 /// that was read or claimed blocks its key, too; once the database has nothing more in the lane, the key is free again.
 /// A slow key with too many events in memory becomes blocked without a failure, so that others have room.
 ///
-/// Events go behind in order, each after the outcomes of those before, except of those that are in the lane already:
-/// the lane never has an event without the earlier ones of its key, whenever the process may crash. Bookkeeping without
-/// lock or clock.
+/// An event moves to the lane only after all earlier events of its key are recorded or in the lane: the lane never has
+/// an event without the earlier events of its key, whenever the process may crash. Bookkeeping without lock or clock.
 class KeyOrder final {
  public:
-  /// The call that an event would be part of, never 0. Events of one key share a call if their outcomes are recorded
-  /// together: those of one run or, in a transaction, of any runs. Otherwise a crash could leave the outcome of a later
-  /// event without that of an earlier one.
+  /// The call that an event would be part of, never 0. Events of a key share a call if their outcomes are recorded
+  /// together: events of a single run or, in a transaction, of any runs. Otherwise a crash could leave the outcome of a
+  /// later event without the outcome of an earlier event.
   using Call = std::uint64_t;
 
-  /// Whether the event may be taken for that call; it counts as taken then. Otherwise it is deferred, or goes behind.
+  /// Whether the event may be taken for that call; it counts as taken then. Otherwise it is deferred, or moves to the
+  /// lane.
   bool take(const Pick& pick, Call call, bool in_transaction = false);
-  /// Events of the next key that became free, at most `most`, all for one call. They count as taken.
+  /// Events of the next key that became free, at most `most`, all for a single call. They count as taken.
   std::vector<Pick> take_ready(std::size_t most, Call call, bool in_transaction = false);
   bool any_ready() const { return !ready_.empty(); }
 
@@ -67,9 +67,9 @@ class KeyOrder final {
   /// `was_taken`: false for an event that was dead before any worker could take it.
   void settled(const settler::Run& run, const settler::KeyEffects& effects, bool was_taken = true);
 
-  /// Blocks a key: a lane of the database, or one that was claimed.
+  /// Blocks a key: a lane of the database, or a claimed lane.
   void block(const inbox::Lane& lane);
-  /// Blocked and parked keys to compare with the database: those that may be free by now, then others in turn.
+  /// Blocked and parked keys to compare with the database: keys that may be free by now, then others in turn.
   std::vector<inbox::Lane> to_check(std::size_t most);
   bool must_check() const { return !to_check_.empty(); }
   /// Their present state. It counts unless they changed in memory since.
@@ -83,7 +83,7 @@ class KeyOrder final {
   std::size_t blocked_keys() const { return blocked_.size(); }
 
  private:
-  /// A key with events that are taken by workers, deferred, or on their way behind.
+  /// A key with events that are taken by workers, deferred, or on their way to the lane.
   struct Active {
     std::int32_t sequence = 0;
     std::uint32_t taken = 0;
@@ -94,8 +94,8 @@ class KeyOrder final {
   };
   struct Deferred {
     std::deque<Pick> calls;   ///< to be taken, in order
-    std::deque<Pick> behind;  ///< to go behind, in order
-    std::size_t sent = 0;     ///< events on their way behind, all of one run
+    std::deque<Pick> behind;  ///< to move to the lane, in order
+    std::size_t sent = 0;     ///< events on their way to the lane, all of the same run
     const settler::Run* sent_run = nullptr;
     bool is_sendable = false;          ///< in sendable_
     std::optional<std::size_t> taken;  ///< since the last look for slow keys; nullopt: it has not seen the key
@@ -126,10 +126,10 @@ class KeyOrder final {
   void check_soon(OrderKey key);
 
   KeyTable<Active> active_;
-  std::unordered_map<OrderKey, Deferred> deferred_;  ///< of few keys: those with several events at once
+  std::unordered_map<OrderKey, Deferred> deferred_;  ///< of few keys: keys with several events at once
   std::unordered_map<OrderKey, Blocked> blocked_;
   std::deque<OrderKey> ready_;     ///< keys with events to call and none taken
-  std::deque<OrderKey> sendable_;  ///< keys with events that may go behind now
+  std::deque<OrderKey> sendable_;  ///< keys with events that may move to the lane now
   std::size_t deferred_events_ = 0;
   std::deque<OrderKey> to_check_;
   std::size_t next_bucket_ = 0;  ///< of blocked_, for the keys that are checked in turn

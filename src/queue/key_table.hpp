@@ -41,7 +41,7 @@ class KeyTable final {
     std::size_t hole = place_of(key);
     if (slots_[hole].key != key) return;
     --size_;
-    // Later ones of the cluster move up, unless that would put them before their own place.
+    // Later keys of the cluster move up, unless that would put them before their own place.
     for (std::size_t at = next(hole); slots_[at].key != 0; at = next(at)) {
       const std::size_t wanted = slots_[at].key & mask();
       if (((at - wanted) & mask()) < ((at - hole) & mask())) continue;

@@ -10,11 +10,11 @@ namespace {
 constexpr int looks_in_a_lease = 8;
 /// Sequences are renewed this often during their lease.
 constexpr int renewals_in_a_lease = 6;
-/// Between two looks whether sequences are still owned: events in memory run on behind a replay for so long.
+/// Between two looks whether sequences are still owned: events in memory run on after a replay for this long.
 constexpr std::chrono::milliseconds look_interval{500};
-/// The most leases of one renewal or release.
+/// The most leases of a renewal or release.
 constexpr std::size_t max_keys = 500;
-/// Lost claims remembered; the rows of any further ones count as crashed.
+/// Lost claims remembered; the rows of any further lost claims count as crashed.
 constexpr std::size_t max_lost_claims = 100;
 /// By which the database's clock may drift during a lost claim.
 constexpr std::chrono::milliseconds clocks_apart{1'000};
@@ -150,7 +150,7 @@ void LeaseKeeper::lose(Sequences& sequences, const std::vector<inbox::SequenceKe
   }
 }
 
-/// The leases of the deliveries end before those of their sequences.
+/// The leases of the deliveries end before the leases of their sequences.
 std::optional<Request> LeaseKeeper::release_sequences(const Leases& leases) {
   if (to_release_.empty() && leases.queue.released_runs() == 0) {
     for (const inbox::SequenceKey& key : leases.sequences.take_drained()) drained_.push_back(key);

@@ -66,7 +66,7 @@ class LeaseKeeper final {
   /// end of the lease nor count as crashed.
   void lost_claim(std::int64_t fence, Clock::time_point asked);
 
-  /// No row is leased beyond those in memory: the events after it must not be claimed first.
+  /// No row is leased beyond the rows in memory: the events after it must not be claimed first.
   bool holds_only_memory() const { return to_release_.empty() && lost_claims_.empty(); }
   /// Sequences that were drained are still owned in the database.
   bool any_drained() const { return !drained_.empty(); }

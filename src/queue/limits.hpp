@@ -9,14 +9,14 @@
 
 #include "inbox/handler_limit.hpp"
 
-/// A handler's limits over all instances, as this one knows them: what the database has granted. Bookkeeping without a
-/// lock.
+/// A handler's limits over all instances, as this instance knows them: what the database has granted. Bookkeeping
+/// without a lock.
 namespace inboxd::dispatcher {
 
-/// `rate`: tokens, one for each event of a call.
+/// `rate`: tokens, a token for each event of a call.
 ///
-/// Once they are used up and events wait, a tenth of a second's worth is asked for. The database saves up further ones
-/// meanwhile. Tokens that stay unused go stale.
+/// Once they are used up and events wait, a tenth of a second's worth is asked for. The database saves up further
+/// tokens meanwhile. Tokens that stay unused go stale.
 class RateTokens final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -136,7 +136,7 @@ class CallShare final {
 
   int most_ = 0;
   int limit_ = 0;     ///< granted
-  int running_ = 0;   ///< workers with events, those left behind in a call included
+  int running_ = 0;   ///< workers with events, events left in a call included
   int wanted_ = 0;    ///< as reported
   int reported_ = 0;  ///< as held, in the database
   bool is_waiting_ = false;

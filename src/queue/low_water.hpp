@@ -17,14 +17,15 @@ namespace inboxd::dispatcher {
 ///
 /// A foreign transaction that stays open for hours holds back that xmin and vacuum, just when the mark is needed most.
 /// The reading then also reports which transactions that insert deliveries are still open after it; the next reading
-/// sees the rows of those that have ended. A transaction that starts to insert deliveries later makes them due later.
+/// sees the rows of the transactions that have ended. A transaction that starts to insert deliveries later makes them
+/// due later.
 class LowWater {
  public:
   using Clock = std::chrono::steady_clock;
   /// Between two readings without the mark, which find rows that are due before it after all.
   static constexpr std::chrono::seconds full_every{60};
-  /// A reading without the mark walks all rows that vacuum cannot remove, and claims wait for it. It takes at most one
-  /// part in this many of the time, but happens at least every `full_at_least_every`.
+  /// A reading without the mark walks all rows that vacuum cannot remove, and claims wait for it. It takes at most a
+  /// 500th of the time, but happens at least every `full_at_least_every`.
   static constexpr int full_part = 500;
   static constexpr std::chrono::minutes full_at_least_every{10};
   /// A mark that has not moved for this long makes the reading ask for open transactions that insert deliveries.

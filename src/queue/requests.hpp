@@ -13,7 +13,7 @@
 #include "inbox/handler_limit.hpp"
 #include "inbox/sequence.hpp"
 
-/// The questions of handlers to the database, and its answers. Each question is one visit of the claimer.
+/// The questions of handlers to the database, and its answers. Each question is a visit of the claimer.
 namespace inboxd::dispatcher {
 
 /// In the order in which the claimer asks.
@@ -120,7 +120,7 @@ struct ReadLanes {
   using Result = std::vector<inbox::Lane>;
 };
 /// A lane may be free because a replay has put its dead letter back, which ends the ownership of its sequence. So the
-/// lost ones of `owned` are found after the lanes.
+/// lost sequences of `owned` are found after the lanes.
 struct CheckLanes {
   std::int32_t handler_id = 0;
   std::vector<inbox::Lane> lanes;
@@ -146,7 +146,7 @@ struct Claim {
   };
 };
 struct ClaimInOrder {
-  inbox::ClaimInOrderRequest request;  ///< the same
+  inbox::ClaimInOrderRequest request;  ///< the claim
   std::int32_t max_crashes = 0;
   using Result = inbox::ClaimedInOrder;
 };

@@ -10,7 +10,7 @@
 
 namespace inboxd::dispatcher {
 
-/// The events that one handler has in memory, has reserved or is claiming, and how many more it may have. No lock.
+/// The events that a handler has in memory, has reserved or is claiming, and how many more it may have. No lock.
 class Room final {
  public:
   Room(std::shared_ptr<Budgets> budgets, int concurrency, std::int64_t events_per_call)
@@ -23,8 +23,8 @@ class Room final {
   std::int64_t limit() const { return std::max(budgets_->events.limit(), pace_.minimum()); }
 
   std::int64_t held(const RunQueue& queue) const { return queue.events() + reservations_.events() + claiming_; }
-  /// The events that it may take. `deferred` ones wait for others of their key and do not count as work at hand: other
-  /// keys flow beside a slow one.
+  /// The events that it may take. `deferred` events wait for others of their key and do not count as work at hand:
+  /// other keys flow past a slow key.
   std::int64_t free(const RunQueue& queue, std::int64_t target, std::size_t deferred) const {
     const std::int64_t all = held(queue);
     return free_room({target, std::min(pace_.minimum(), target), all - static_cast<std::int64_t>(deferred),
@@ -52,7 +52,7 @@ class Room final {
   /// The events of the claim in progress; 0: none.
   void claim(std::int64_t events) { claiming_ = events; }
   bool is_claiming() const { return claiming_ > 0; }
-  /// A larger run raises the estimate of an event's size at once, smaller ones lower it: too little room is safer.
+  /// A larger run raises the estimate of an event's size at once, smaller runs lower it: too little room is safer.
   void note_size(std::int64_t events, std::int64_t bytes) {
     const std::int64_t each = std::max<std::int64_t>(bytes / std::max<std::int64_t>(events, 1), 1);
     bytes_per_event_ = std::max(each, bytes_per_event_ + (each - bytes_per_event_) / shrinking_weight);

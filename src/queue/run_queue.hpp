@@ -18,9 +18,9 @@ struct RunSlice {
   std::shared_ptr<settler::Run> run;
   std::size_t first = 0;
   std::size_t end = 0;
-  /// A call with these events took too long. Each is now called alone, which shows the slow one.
+  /// A call with these events took too long. Each is now called alone, which shows the slow event.
   bool one_by_one = false;
-  /// In a sequence: a call begins here, so that two events of one key are not in two calls of a batch.
+  /// In a sequence: a call begins here, so that two events of a key are not in two calls of a batch.
   bool begins_call = false;
   std::int64_t size() const { return static_cast<std::int64_t>(end - first); }
 };
@@ -28,12 +28,12 @@ struct RunSlice {
 /// The memory that the run's events take.
 std::int64_t bytes_of(const inbox::LeasedRun& run);
 
-/// Copies the events of a run that is a small part of its batch. Otherwise one slow event would keep the whole batch in
+/// Copies the events of a run that is a small part of its batch. Otherwise a slow event would keep the whole batch in
 /// memory, uncounted.
 void detach_events(inbox::LeasedRun& run, std::int64_t bytes);
 
-/// The runs that one handler has in flight, from lease to last settlement, and the queue of the events that no worker
-/// has taken yet. Bookkeeping without lock or clock.
+/// The runs that a handler has in flight, from lease to last settlement, and the queue of the events that no worker has
+/// taken yet. Bookkeeping without lock or clock.
 class RunQueue {
  public:
   using Clock = std::chrono::steady_clock;
@@ -42,7 +42,7 @@ class RunQueue {
   void add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end);
 
   /// The next events, oldest run first. Leaves out lost and released runs, and drops runs with an expired lease.
-  /// `whole`: a slice is not cut, so that a run stays with one worker; the result may then exceed `events`.
+  /// `whole`: a slice is not cut, so that a run stays with its worker; the result may then exceed `events`.
   std::vector<RunSlice> take(std::int64_t events, Clock::time_point now, bool whole = false);
   /// Events that a worker took and did not call: back to the front of the queue.
   void put_back(std::vector<RunSlice> slices);
@@ -69,8 +69,8 @@ class RunQueue {
   bool holds(const settler::Run& run) const { return leases_.contains(&run); }
 
   void settled(const settler::Run& run, std::int64_t events);
-  /// The run's queued events and `events` of those that were taken leave memory. The others follow as they are put back
-  /// or reported: until then they may be in a call. False: the run was lost before, or is gone.
+  /// The run's queued events and `events` of the taken events leave memory. The others follow as they are put back or
+  /// reported: until then they may be in a call. False: the run was lost before, or is gone.
   bool lost(const settler::Run& run, std::int64_t events);
 
   /// `wanted`: the handler needs payloads and headers. Runs without them are released, now and when they are added.

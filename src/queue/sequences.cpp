@@ -70,7 +70,7 @@ bool Sequences::looks_for_orphans(Clock::time_point now) {
 
 void Sequences::took(const std::vector<std::int32_t>& sequences, std::int64_t fence, Clock::time_point lease_end) {
   for (const std::int32_t number : sequences) {
-    // One that is owned already was taken as an orphan, again: its leases in the database have lost their owner.
+    // A sequence that is owned already was taken as an orphan, again: its leases in the database have lost their owner.
     if (owned_.contains(number)) {
       drain(number);
       continue;
@@ -214,7 +214,8 @@ std::vector<inbox::SequenceToRead> Sequences::to_read(Clock::time_point now) {
     const bool sweeps = now >= sequence.next_sweep;
     if (sweeps) sequence.next_sweep = now + sweep_interval;
     if (!sweeps && sequence.state == State::caught_up) continue;
-    // Several ingest transactions store for a whole handler at once: one may show after a later one.
+    // Several ingest transactions store for a whole handler at once: an earlier transaction may show after a later
+    // transaction.
     const bool is_whole = number == inbox::whole_handler;
     out.push_back({number, sweeps || is_whole ? -1 : sequence.mark, sequence.mark, sequence.mark_offset});
   }

@@ -18,8 +18,8 @@ struct LogPosition {
   bool operator==(const LogPosition&) const = default;
 };
 
-/// The sequences of one handler that this process owns, and which of them may be claimed from, be born leased, or must
-/// be released.
+/// The sequences of a handler that this process owns, and which of them may be claimed from, be born leased, or must be
+/// released.
 ///
 ///   taken --lanes known--> reading <--> caught up
 ///     `--------------------- any ---------------> draining --no run left in memory--> released
@@ -37,7 +37,8 @@ class Sequences final {
 
   void assigned(std::int32_t shard_id) { assigned_.insert(shard_id); }
   void revoked(std::int32_t shard_id);
-  /// The sequences that a handler keeps order in: none, one for each shard, or one for everything. A change drains all.
+  /// The sequences that a handler keeps order in: none, a sequence for each shard, or a single sequence for everything.
+  /// A change drains all.
   enum class Scope { none, shard, handler };
   void use(Scope scope);
   bool are_used() const { return scope_ != Scope::none; }
@@ -47,9 +48,9 @@ class Sequences final {
   bool looks_for_orphans(Clock::time_point now);
   void took(const std::vector<std::int32_t>& sequences, std::int64_t fence, Clock::time_point lease_end);
   std::vector<inbox::SequenceKey> owned() const;
-  /// Those whose lanes may be claimed.
+  /// The sequences whose lanes may be claimed.
   std::vector<inbox::SequenceKey> with_lanes() const;
-  /// `asked`: all that were to be renewed; those not in `renewed` are lost.
+  /// `asked`: all that were to be renewed; sequences not in `renewed` are lost.
   void renewed(const std::vector<inbox::SequenceKey>& asked, const std::vector<inbox::RenewedSequence>& renewed,
                Clock::time_point lease_end);
   Clock::time_point lease_end(std::int32_t sequence) const;
@@ -57,11 +58,11 @@ class Sequences final {
   /// Begins to drain, unless it does already: another instance wants it, or its memory or leases are in doubt.
   void drain(std::int32_t sequence);
   void drain_all();
-  /// Those whose lease has ended.
+  /// Drains sequences whose lease has ended.
   void drain_overdue(Clock::time_point now);
   /// Sequences that began to drain since the last call: their queued runs must leave memory.
   std::vector<std::int32_t> take_begun_drains();
-  /// Drained ones, which have no run in memory: to release in the database, and perhaps to take again.
+  /// Drained sequences, which have no run in memory: to release in the database, and perhaps to take again.
   std::vector<inbox::SequenceKey> take_drained();
 
   // ---- reading

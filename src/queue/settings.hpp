@@ -70,7 +70,7 @@ struct Settings {
   std::int32_t max_crashes = 0;
   plugin::Instance::Needs needs;
   std::int64_t events_per_call = 1;
-  std::int64_t transaction_events = 1;  ///< the most of one transaction: events_per_call * group
+  std::int64_t transaction_events = 1;  ///< the most of a transaction: events_per_call * group
   std::shared_ptr<const Order> order;   ///< null: mode single
   Sequences::Scope scope = Sequences::Scope::none;
 };

@@ -7,7 +7,7 @@
 namespace inboxd::dispatcher {
 namespace {
 
-constexpr int max_rows = 5'000;  ///< of a claim: with group_by: key a row may have one event
+constexpr int max_rows = 5'000;  ///< of a claim: with group_by: key a row may have a single event
 
 }  // namespace
 

@@ -7,13 +7,13 @@
 
 namespace inboxd::dispatcher {
 
-/// The events of a batch handler's closed window (mode batch): one call after the other, as long as possible.
+/// The events of a batch handler's closed window (mode batch): call after call, each as long as possible.
 class WindowFeed final : public FifoFeed {
  public:
   WindowFeed(const config::Batch& batch, std::chrono::milliseconds poll)
       : window_{batch, poll}, groups_by_key_{batch.group_by == config::GroupBy::key} {}
 
-  /// The events of one call, of one key with group_by: key. A call waits for more events of the window until it is
+  /// The events of a call; with group_by: key, of a single key. A call waits for more events of the window until it is
   /// full, unless all are in memory, or memory is full.
   std::vector<RunSlice> take(HandlerState& state, Clock::time_point now);
   bool has_more(const RunQueue& queue) const { return queue.any_slice(); }

@@ -26,8 +26,8 @@ void AsyncWorkers::wake() {
   share_->in_flight->wake();
 }
 
-/// A call has ended. On the plugin's thread, or within `start`. That thread keeps no reference: the last one destroys
-/// the plugin's instance, which may wait for this thread.
+/// A call has ended. On the plugin's thread, or within `start`. That thread keeps no reference: the last reference
+/// destroys the plugin's instance, which may wait for this thread.
 void AsyncWorkers::finished(std::shared_ptr<AsyncWorkers> self, Finished one) {
   AsyncWorkers& workers = *self;
   const auto in_flight = workers.share_->in_flight;
@@ -84,7 +84,7 @@ bool AsyncWorkers::wait_ended(std::chrono::milliseconds limit) {
   return changed_.wait_for(lock, limit, [&]() REQUIRES(mutex_) { return has_ended_; });
 }
 
-/// Events for one idle worker, or news.
+/// Events for an idle worker, or news.
 void AsyncWorkers::take_events() {
   {
     const base::Lock lock{mutex_};
@@ -104,7 +104,7 @@ void AsyncWorkers::take_events() {
   idle_.push_back(worker);
 }
 
-/// The worker's next call; without one, the worker is idle.
+/// The worker's next call; if there is none, the worker is idle.
 void AsyncWorkers::start_next(const std::shared_ptr<Worker>& worker) {
   open_.push_back(worker);
   const auto done = [self = shared_from_this(), its = worker](std::vector<event::Verdict> verdicts) mutable {

@@ -9,8 +9,8 @@
 
 namespace inboxd::dispatcher {
 
-/// The workers of a handler with asynchronous calls. One thread takes events for those that are idle and begins their
-/// calls; verdicts come from the plugin's threads. Shared with the open calls, which may end after the pool.
+/// The workers of a handler with asynchronous calls. A thread takes events for idle workers and begins their calls;
+/// verdicts come from the plugin's threads. Shared with the open calls, which may end after the pool.
 class AsyncWorkers final : public std::enable_shared_from_this<AsyncWorkers> {
  public:
   explicit AsyncWorkers(std::shared_ptr<WorkerPoolShare> share) : share_{std::move(share)} {}
@@ -50,7 +50,7 @@ class AsyncWorkers final : public std::enable_shared_from_this<AsyncWorkers> {
 
   // The thread's own.
   std::vector<std::shared_ptr<Worker>> idle_;
-  std::vector<std::shared_ptr<Worker>> open_;  ///< with a call, also those given up
+  std::vector<std::shared_ptr<Worker>> open_;  ///< with a call, also calls that were given up
 };
 
 }  // namespace inboxd::dispatcher

@@ -59,7 +59,7 @@ std::vector<std::shared_ptr<InFlight>> Dispatcher::all_in_flight() const {
   return out;
 }
 
-/// The handler's events in flight: those from before a reload, or none yet.
+/// The handler's events in flight: the events from before a reload, or none yet.
 std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
   std::shared_ptr<InFlight> in_flight;
   {

@@ -46,7 +46,7 @@ class Dispatcher final : public consumer::HandOff {
     WatchLimits watch;
     Claimer::Limits claimer;
     std::chrono::milliseconds review{25};             ///< between two reviews of the running calls
-    std::chrono::milliseconds idle_review{200};       ///< the same while nothing is in flight
+    std::chrono::milliseconds idle_review{200};       ///< the interval while nothing is in flight
     std::chrono::milliseconds cancelled_calls{500};   ///< after the shutdown's deadline, for cancelled calls to return
     std::chrono::milliseconds destroy{10'000};        ///< an instance that takes longer to end is logged
     std::chrono::milliseconds flush{5'000};           ///< at shutdown, for the settler to record finished calls
@@ -65,7 +65,7 @@ class Dispatcher final : public consumer::HandOff {
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   /// Sets the handlers. A handler that stays keeps its events in flight; its running calls end with the old instance. A
-  /// removed handler releases its queued events. Waits for no plugin. Before or after `start`; one thread at a time.
+  /// removed handler releases its queued events. Waits for no plugin. Before or after `start`; not thread-safe.
   void replace_handlers(std::vector<HandlerSetup> handlers);
   /// Ends the instances of a refused configuration without waiting for them. Any thread.
   void discard(std::vector<HandlerSetup> handlers);
@@ -77,9 +77,9 @@ class Dispatcher final : public consumer::HandOff {
   void start(const std::function<void()>& before_workers = [] {});
   /// No claims and no new calls; queued events are released.
   void request_stop();
-  /// Running calls may finish until the deadline and are cancelled then. Calls that do not return are left behind,
+  /// Running calls may finish until the deadline and are cancelled then. Calls that do not return are left running,
   /// uncharged, and so are instances that do not end. Waits until the settler has recorded the finished calls and the
-  /// rest is released, bounded by Limits and one statement's deadline.
+  /// rest is released, bounded by Limits and a statement's deadline.
   void join(Clock::time_point deadline);
 
   Reservation reserve(std::int32_t handler_id, std::int64_t events, std::size_t bytes) override;
@@ -101,7 +101,7 @@ class Dispatcher final : public consumer::HandOff {
   Stats stats(std::int32_t handler_id) const;
   /// Nothing is in flight or reserved here, and no backlog is known. Other instances may be busy.
   bool idle() const;
-  /// Whether threads were left behind in calls or ends of instances: the objects that they use must not be destroyed.
+  /// Whether threads were left in calls or ends of instances: the objects that they use must not be destroyed.
   bool has_left_calls() const { return exits_->left > 0; }
   /// The overseer and the claimer.
   std::vector<base::Loop> loops() const;

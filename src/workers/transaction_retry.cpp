@@ -14,9 +14,9 @@ constexpr int most_contentions = 30;
 constexpr int most_lost_in_statement = 3;
 constexpr int most_lost_in_commit = 5;
 /// The server hangs, which no event may be charged for, or the statement cannot be cancelled. The next attempt waits
-/// until the server has ended the last one.
+/// until the server has ended the last attempt.
 constexpr int most_cut_off = 10;
-/// Other sessions may have taken the memory, or this transaction needs so much.
+/// Other sessions may have taken the memory, or this transaction itself needs too much.
 constexpr int most_out_of_memory = 5;
 constexpr TransactionRetry::Wait first_reconnect{100};
 constexpr int most_doublings = 5;

@@ -26,7 +26,7 @@ class TransactionRetry {
   using Wait = std::chrono::milliseconds;
   static constexpr Wait first_repeat{5};
 
-  /// Counts a failed attempt. True: its events must now run one by one, to find the one that causes it.
+  /// Counts a failed attempt. True: each of its events must now run alone, to find the event that causes it.
   bool note(RetryReason reason);
   /// The wait before the next attempt. Not for `environment`, which waits like the daemon's services.
   Wait wait() const;
@@ -56,10 +56,10 @@ class TransactionRetry {
 ///   all --collision or lock wait--> one --collision--> none
 ///   none --after the hold--> one --after the hold--> all
 ///
-/// On level `one`, the other transactions hold one call each. A call that locks one row holds nothing while it waits,
-/// so no cycle can close; a statement for several events locks many rows, and may still deadlock. A collision soon
-/// after level `all` was reached doubles the hold. A long lock wait proves no cycle, as the application may hold the
-/// lock: it lowers the level to `one` at most, for the first hold. Any thread.
+/// On level `one`, each of the other transactions holds a single call. A call that locks a single row holds nothing
+/// while it waits, so no cycle can close; a statement for several events locks many rows, and may still deadlock. A
+/// collision soon after level `all` was reached doubles the hold. A long lock wait proves no cycle, as the application
+/// may hold the lock: it lowers the level to `one` at most, for the first hold. Any thread.
 class GroupLimiter final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -73,7 +73,7 @@ class GroupLimiter final {
   /// The number of transactions that may hold several calls at a time.
   enum class Level { none, one, all };
 
-  /// One transaction's permission, for as long as it is open.
+  /// A transaction's permission, for as long as it is open.
   class Slot final {
    public:
     Slot(GroupLimiter& limiter, Level level, bool may_group)

@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds last_wait{5'000};
 constexpr milliseconds wait_step{20};
 
-/// How long a worker keeps an event that may have broken its connection, while no new one can be made: until the server
-/// has recovered from a crash.
+/// How long a worker keeps an event that may have broken its connection, while no new connection can be made: until the
+/// server has recovered from a crash.
 constexpr std::chrono::seconds longest_recovery{60};
 
 /// Another transaction is the cause, and the next attempt may succeed.
@@ -56,8 +56,8 @@ void TransactionalWorker::prepare() {
   if (!failure) backoff_.worked();
 }
 
-/// Whether the next transaction has a session. Without one the events go back, except of a transaction whose events may
-/// have broken the last session: the count of that is here.
+/// Whether the next transaction has a session. Without a session the events go back, except of a transaction whose
+/// events may have broken the last session: the count of such failures is here.
 bool TransactionalWorker::has_session(const TransactionRetry& retry) {
   const auto until = Clock::now() + (retry.is_event_suspected() ? longest_recovery : std::chrono::seconds{0});
   while (const auto failure = transaction_->open()) {

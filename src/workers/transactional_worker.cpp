@@ -46,7 +46,7 @@ TransactionalWorker::TransactionalWorker(std::shared_ptr<WorkerPoolShare> share,
 /// Transaction by transaction.
 void TransactionalWorker::run_batch() {
   TransactionRetry retry;
-  // The next events that run one by one: together they failed, and the culprit is unknown.
+  // The next events that run alone: together they failed, and the culprit is unknown.
   std::size_t one_by_one = 0;
   for (;;) {
     if (!has_session(retry)) break;
@@ -109,7 +109,7 @@ TransactionalWorker::Ended TransactionalWorker::run_group(bool one_event) {
   return calls == 0 ? Ended::nothing : commit(events);
 }
 
-/// `events`: of the group's calls before the last one.
+/// `events`: of the group's calls before the last call.
 TransactionalWorker::Ended TransactionalWorker::undo_group(Ended end, std::size_t events) {
   undone_events_ = events + delivered_.size();
   {
@@ -144,8 +144,8 @@ TransactionalWorker::Ended TransactionalWorker::call_in_transaction(bool alone, 
     note_retry(end.unhandled_error, reason_if_lost(end));
     return Ended::repeat;
   }
-  // Not every call is checked, so an earlier call or any event of this one may be the culprit. Running the events one
-  // by one shows it.
+  // Not every call is checked, so an earlier call or any event of this call may be the culprit. Running each event
+  // alone shows it.
   if (end.violation && (delivered_.size() > 1 || !is_first)) return Ended::split;
   if (ran_out_of_time(end) && delivered_.size() > 1) {
     share_->log->warn("dispatcher.call_timed_out", {{"handler", share_->handler}, {"events", delivered_.size()}});
@@ -183,7 +183,7 @@ bool TransactionalWorker::apply_call_end(const transaction::CallEnd& end) {
                      [](const event::Verdict& verdict) { return verdict.is_finished(); });
 }
 
-/// One settlement for each run, even if other runs lie between the run's slices of the batch.
+/// A settlement for each run, even if other runs lie between the run's slices of the batch.
 std::vector<TransactionalWorker::SettledRun> TransactionalWorker::settle(std::vector<settler::Report> reports) {
   std::vector<settler::SettlementBuilder> builders;
   for (settler::Report& report : reports) {
@@ -267,13 +267,14 @@ void TransactionalWorker::note_committed(const std::vector<SettledRun>& all) {
   }
 }
 
-/// The fence stopped a COMMIT: nothing is written. All events go back to the queue, which drops those of lost leases.
+/// The fence stopped a COMMIT: nothing is written. All events go back to the queue, which drops the events of lost
+/// leases.
 void TransactionalWorker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
   std::vector<RunSlice> slices;
   {
     const base::Lock lock{mutex_};
     slices = batch_.take_unreported();
-    // The batch continues only if it keeps no order: later events of a key must not run before those put back.
+    // The batch continues only if it keeps no order: later events of a key must not run before the events put back.
     const bool keeps_order =
         std::any_of(slices.begin(), slices.end(), [](const RunSlice& slice) { return slice.run->is_in_order(); });
     if (keeps_order) {
@@ -292,7 +293,7 @@ void TransactionalWorker::note_lost(const std::vector<inbox::LeaseKey>& lost) {
   share_->in_flight->put_back(std::move(slices));
 }
 
-/// Ends the batch: events without a call, and interrupted ones, go back to the queue.
+/// Ends the batch: events without a call, and interrupted events, go back to the queue.
 void TransactionalWorker::put_back_all() {
   std::vector<RunSlice> rest;
   {

@@ -29,7 +29,7 @@ class TransactionalWorker final : public Worker {
     repeat,           ///< undone, to run again after a wait
     split,            ///< undone, to run event by event
     again,            ///< undone, to run again at once
-    with_savepoints,  ///< the same, each call with a savepoint
+    with_savepoints,  ///< as again, each call with a savepoint
     nothing,          ///< there was no call
     given_up,         ///< the overseer has given it up
   };

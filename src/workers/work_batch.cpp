@@ -34,7 +34,7 @@ bool is_stopping(const settler::Run& run, const event::Verdict& verdict) {
 
 std::string error_text(const event::Verdict& verdict) {
   const std::string error{verdict.error_class.empty() ? event::unnamed_class : std::string_view{verdict.error_class}};
-  const std::string line = verdict.message.substr(0, verdict.message.find('\n'));  // later ones may quote the event
+  const std::string line = verdict.message.substr(0, verdict.message.find('\n'));  // later lines may quote the event
   return error + (line.empty() ? "" : ": " + line);
 }
 
@@ -80,8 +80,8 @@ std::vector<RunSlice> WorkBatch::parts(const Position& from, const Position& to)
   return out;
 }
 
-/// The number of the next events that make one call: those before the first one to be called alone, or that one. In a
-/// sequence, a slice may begin the next call, and an event whose key has failed ends it.
+/// Returns the size of the next call: all events before the first that must run alone, or that event. In a sequence, a
+/// slice may begin the next call, and an event whose key has failed ends it.
 std::size_t WorkBatch::together(std::size_t most) const {
   std::size_t events = 0;
   for (Position at = end_; events < most && !at_end(at); at = Position{at.slice + 1, 0, false}) {

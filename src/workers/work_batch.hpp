@@ -28,11 +28,11 @@ class WorkBatch {
   WorkBatch() = default;
   explicit WorkBatch(std::vector<RunSlice> slices) : slices_{std::move(slices)} {}
 
-  /// Makes the next events the running call: at most that many, or one that must be called alone. False: none is left.
-  /// Events whose key has failed in this batch are not called: they wait behind the failed one.
+  /// Makes the next events the running call: at most `events`, or a single event that must be called alone. False: none
+  /// is left. Events whose key has failed in this batch are not called: they wait for the failed event.
   bool begin_call(std::size_t events);
-  /// Whether an event was done although one before it with the same key was not. The call must then be undone; when it
-  /// runs again it ends before such events.
+  /// Whether an event was done although an earlier event with the same key was not. The call must then be undone; when
+  /// it runs again it ends before such events.
   bool cut_out_of_order(const std::vector<event::Verdict>& verdicts);
   /// Whether the next events have no lease by then: another instance may have them, or an operator may have erased
   /// their content.
@@ -44,14 +44,14 @@ class WorkBatch {
   bool is_call_taken(std::chrono::steady_clock::time_point now) const;
 
   /// The meaning of a verdict of the class `cancelled` (the handler did not come to the event). `one_by_one`, for a
-  /// call that took too long: uncharged, and called alone from then on. A call of one event that took too long is
+  /// call that took too long: uncharged, and called alone from then on. A call of a single event that took too long is
   /// charged.
   enum class Cancelled { failed, interrupted, one_by_one };
   /// Ends the call with a verdict for each event; a missing verdict is a failure.
   CallCount end_call(std::vector<event::Verdict> verdicts, std::chrono::milliseconds duration, Cancelled cancelled);
   /// The call did not return: all its events get that verdict.
   CallCount fail_call(const event::Verdict& verdict, std::chrono::milliseconds duration);
-  /// The call did not return, and the slow event is unknown: its events, for another worker to call one by one.
+  /// The call did not return, and the slow event is unknown: its events, for another worker to call individually.
   std::vector<RunSlice> split_call() const;
   /// Leaves only the first event in the call; the others join the rest.
   void keep_first();
@@ -63,11 +63,11 @@ class WorkBatch {
 
   /// Reports the events finished since the last report.
   std::vector<settler::Report> take_finished();
-  /// The events that no call has begun with, and the interrupted ones.
+  /// The events that no call has begun with, and the interrupted events.
   std::vector<RunSlice> take_rest();
   /// The reason of a pause, by a verdict or by the handler's rules: no further call begins. The event is interrupted.
   const std::optional<std::string>& paused_by() const { return paused_by_; }
-  /// The same for a service that is away: for how long.
+  /// For a service that is away: for how long.
   const std::optional<std::chrono::milliseconds>& away_for() const { return away_for_; }
   const std::string& away_error() const { return away_error_; }
   /// The running call's events, for another worker: the call did not return and is not charged.
@@ -112,7 +112,7 @@ class WorkBatch {
   std::optional<std::chrono::milliseconds> away_for_;
   std::string away_error_;  ///< of the longest wait
   std::unordered_map<OrderKey, Later> stopped_keys_;
-  std::unordered_map<OrderKey, Later> reported_stops_;                 ///< of these, those by reported events
+  std::unordered_map<OrderKey, Later> reported_stops_;                 ///< of these, the stops by reported events
   std::set<std::pair<const settler::Run*, std::size_t>> call_starts_;  ///< events with which a call must begin
 };
 

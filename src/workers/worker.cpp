@@ -112,7 +112,7 @@ bool Worker::begin_call(std::size_t most_events) {
   if (is_given_up() || share_->stop || share_->in_flight->are_calls_stopped()) return false;
   if (batch_.is_next_taken(Clock::now()) || !batch_.begin_call(most_events)) return false;
   batch_.deliver(delivered_);
-  // The end of one call is the beginning of the next, which saves reading the clock twice.
+  // The end of a call is the beginning of the next, which saves reading the clock twice.
   if (work_.events == 0) call_began_ = taken_ = Clock::now();
   started_ = call_began_;
   slept_ = {};
@@ -122,7 +122,7 @@ bool Worker::begin_call(std::size_t most_events) {
   return true;
 }
 
-/// The same; without a next call it reports the batch.
+/// Begins the next call; without a next call it reports the batch.
 bool Worker::next_call() {
   if (begin_call(share_->events_per_call)) return true;
   if (is_abandoned()) return false;

@@ -26,7 +26,7 @@ namespace inboxd::dispatcher {
 struct WatchLimits {
   std::chrono::milliseconds grace{1'000};  ///< a call past its deadline is cancelled, and given up after this
   std::chrono::milliseconds patience{20};  ///< a worker busy for longer keeps only the events of its running call
-  std::chrono::milliseconds patience_in_transactions{100};  ///< the same where calls share a transaction
+  std::chrono::milliseconds patience_in_transactions{100};  ///< the patience where calls share a transaction
   std::chrono::milliseconds late{1'500};     ///< if the last review is older, the process was stopped meanwhile
   settler::DatabaseBackoff::Limits backoff;  ///< while the database refuses the outcomes that workers record
 };
@@ -34,10 +34,10 @@ struct WatchLimits {
 /// Signals from ending threads to the dispatcher. Outlives it if a call never returns.
 struct ThreadExits {
   base::WakeSignal wake;
-  std::atomic<int> left{0};  ///< threads left behind in a call, or in the end of an instance
+  std::atomic<int> left{0};  ///< threads left running in a call, or in the end of an instance
 };
 
-/// Shared by the workers of one pool. Outlives the pool if a call never returns.
+/// Shared by the workers of a pool. Outlives the pool if a call never returns.
 struct WorkerPoolShare {
   std::shared_ptr<InFlight> in_flight;
   std::shared_ptr<plugin::Instance> instance;
@@ -46,7 +46,7 @@ struct WorkerPoolShare {
   std::string handler;
   std::shared_ptr<ThreadExits> exits;
   std::size_t events_per_call = 1;
-  int group = 1;  ///< the most calls of one transaction
+  int group = 1;  ///< the most calls of a transaction
   GroupLimiter group_limiter;
   std::chrono::milliseconds deadline{0};
   WatchLimits limits;
@@ -57,12 +57,12 @@ struct WorkerPoolShare {
   std::atomic<std::chrono::steady_clock::time_point> reviewed_at{std::chrono::steady_clock::now()};
 };
 
-/// One thread that calls a handler. It takes about a millisecond of work, calls the handler with `events_per_call`
-/// events at a time, and reports all verdicts to the settler at the end.
+/// A thread that calls a handler. It takes about a millisecond of work, calls the handler with `events_per_call` events
+/// at a time, and reports all verdicts to the settler at the end.
 ///
-/// The overseer reviews it: it takes away from a slow call the events behind it, cancels the call at its deadline and
-/// gives it up after the grace. A call that waits for the database is not given up: the statement ends by itself and
-/// is not the call's fault. If a call returns after it was given up, its thread touches only its own members and ends.
+/// The overseer reviews it: it takes away the later events of a slow call, cancels the call at its deadline and gives
+/// it up after the grace. A call that waits for the database is not given up: the statement ends by itself and is not
+/// the call's fault. If a call returns after it was given up, its thread touches only its own members and ends.
 ///
 /// A handler with asynchronous calls has no thread for each worker: AsyncWorkers takes its place in `run`.
 ///
@@ -109,7 +109,7 @@ class Worker {
     bool abandoned = false;                  ///< the call was given up: the thread is lost
     std::optional<std::string> paused_by{};  ///< WorkBatch::paused_by
     std::optional<RunSlice> call{};  ///< the call that was given up: its first events
-    bool split = false;  ///< its events are in the rest, to be called one by one; false: it was charged
+    bool split = false;  ///< its events are in the rest, to be called individually; false: it was charged
   };
   /// `slept`: the time for which the process was stopped before this review, which no call is charged for.
   Review review(Clock::time_point now, Clock::duration slept);
@@ -138,7 +138,7 @@ class Worker {
   virtual std::vector<event::Verdict> handle(Clock::time_point deadline);
   virtual void called(const CallCount& count) { share_->in_flight->called(count); }
   virtual bool is_waiting_for_database() { return false; }
-  /// Finished calls are undone with one that is given up, and reported by the worker itself.
+  /// Finished calls are undone together with a call that is given up, and reported by the worker itself.
   virtual bool shares_transactions() const { return false; }
   /// Cuts the connection of a call that is given up.
   virtual void cut() {}

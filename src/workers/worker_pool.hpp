@@ -17,8 +17,8 @@
 
 namespace inboxd::dispatcher {
 
-/// The workers of one handler under one configuration: a thread each, or one for all if its calls are asynchronous. A
-/// reload replaces the pool; the events in flight stay. One thread at a time (the dispatcher's lock).
+/// The workers of a handler under a configuration: a thread each, or a shared thread if its calls are asynchronous. A
+/// reload replaces the pool; the events in flight stay. Not thread-safe (the dispatcher's lock guards it).
 class WorkerPool final {
  public:
   WorkerPool(std::shared_ptr<InFlight> in_flight, std::shared_ptr<plugin::Instance> instance,
@@ -75,7 +75,7 @@ class InstanceReaper final {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `exits`: counts the threads left behind.
+  /// `exits`: counts the threads left running.
   explicit InstanceReaper(std::shared_ptr<ThreadExits> exits) : exits_{std::move(exits)} {}
   ~InstanceReaper();
   InstanceReaper(const InstanceReaper&) = delete;
@@ -88,7 +88,8 @@ class InstanceReaper final {
   /// The handlers with instances that have been ending since before that time; each is returned once.
   std::vector<std::string> overdue(Clock::time_point since);
 
-  /// Waits for all instances until the deadline. Leaves the threads of the others behind and returns their handlers.
+  /// Waits for all instances until the deadline. Leaves the threads of the other instances running and returns their
+  /// handlers.
   std::vector<std::string> finish(Clock::time_point deadline);
 
  private:
