@@ -5,7 +5,7 @@
 
 namespace inboxd::base {
 
-/// Waits that double, from the first to the longest. One thread.
+/// Waits that double, from the first to the longest. Not thread-safe.
 class Backoff final {
  public:
   using Duration = std::chrono::milliseconds;

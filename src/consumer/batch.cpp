@@ -17,7 +17,7 @@ namespace {
 
 /// The most header bytes kept of a record that is too large.
 constexpr std::size_t most_header_bytes = 8 << 10;
-/// Bytes of a header beside its name and value.
+/// Bytes of a header in addition to its name and value.
 constexpr std::size_t header_overhead = 8;
 /// The record's own timestamp, if it is before 1970, as text.
 constexpr std::string_view raw_timestamp_header = "inboxd-kafka-timestamp";

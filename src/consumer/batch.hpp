@@ -20,7 +20,7 @@ namespace inboxd::consumer {
 template <class Number>
 using DecodeCounts = std::array<std::array<Number, envelope::decode_results>, envelope::most_rules + 1>;
 
-/// The records of one shard in a batch.
+/// The records of a shard in a batch.
 struct Part {
   Shard* shard = nullptr;
   std::vector<const rd_kafka_message_t*> messages;  ///< by offset
@@ -49,7 +49,7 @@ struct RefusedRecord {
   envelope::Rejected why;
 };
 
-/// Records of several shards that are stored in one transaction, and the memory they point to.
+/// Records of several shards that are stored in a single transaction, and the memory they point to.
 struct Batch {
   std::vector<kafka::Message> messages;
   std::vector<Part> parts;
@@ -60,7 +60,7 @@ struct Batch {
   base::Arena arena;
   std::vector<event::Event> events;  ///< by shard, then offset
   std::vector<inbox::QuarantinedRecord> rejected;
-  std::vector<RefusedRecord> refused;  ///< they and all behind them in their partitions are left out
+  std::vector<RefusedRecord> refused;  ///< they and all later records of their partitions are left out
 
   bool empty() const { return parts.empty(); }
 };
@@ -69,7 +69,7 @@ struct Batch {
 std::size_t size_of(const rd_kafka_message_t& message);
 
 /// The record of a message, as views into it. `headers` is reused to save allocations. A timestamp in another unit
-/// than Kafka's is told by its magnitude; one before 1970 is kept raw in a header of our own, the last one.
+/// than Kafka's is told by its magnitude; a timestamp before 1970 is kept raw in a header of our own, the last header.
 event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers, base::Arena& arena);
 
 /// Decodes the batch's records into events and rejects, shards in order of their id. `quarantine_is_full`: a reject
@@ -83,7 +83,7 @@ inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t s
 /// An event that the database refused, raw, for quarantine.
 inbox::QuarantinedRecord quarantined(const event::Event& event, const std::string& detail);
 
-/// Marks the events that carry a trace context, so that no later step searches for one. Before the hand-over.
+/// Marks the events that carry a trace context, so that no later step searches for a context. Before the hand-over.
 void look_for_contexts(Batch& batch);
 
 /// Adds a span, from `begin` until now, for each traced event of a batch that was just stored, the `mismatched` shards

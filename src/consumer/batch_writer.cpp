@@ -45,7 +45,7 @@ class ScopedCount {
   std::atomic<int>& count_;
 };
 
-/// Copies the events of leased runs into one block, each event once for all handlers.
+/// Copies the events of leased runs into a block, each event once for all handlers.
 class Copier {
  public:
   Copier(const std::vector<event::Event>& events, event::Microseconds received_at)
@@ -264,7 +264,7 @@ void BatchWriter::hand_over(const Batch& batch, Plan& plan, const inbox::IngestR
         continue;
       }
       if (plan.handlers[i].ordered_shard && !not_handed_over.empty()) {
-        not_handed_over.push_back({born.delivery_id, plan.ingest.fence});  // it must not run before the missing one
+        not_handed_over.push_back({born.delivery_id, plan.ingest.fence});  // it must not run before the missing event
         continue;
       }
       inbox::LeasedRun run;
@@ -340,7 +340,7 @@ void BatchWriter::report(const Batch& batch, const inbox::IngestResult& result) 
                                      {"mismatched", result.mismatched.size()}});
 }
 
-/// The database does not tell which events are duplicates: those in a batch with new events are counted again.
+/// The database does not tell which events are duplicates: duplicates in a batch with new events are counted again.
 void BatchWriter::count_unsubscribed(const Batch& batch, const Plan& plan, const inbox::IngestResult& result) {
   if (result.stored == 0) return;
   std::map<std::pair<std::int32_t, std::string_view>, std::int64_t> found;  // by shard and type
@@ -368,7 +368,7 @@ bool BatchWriter::recover(Batch& batch, const inbox::DatabaseFailure& failure) {
                                   {"events", batch.events.size()},
                                   {"error", failure.message}};
   failure.sqlstate == "53100" ? counts_.disk.note(failure.message) : counts_.disk.clear();
-  // The search for poison needs the version: with an unknown one it would write nothing, and so find nothing.
+  // The search for poison needs the version: with an unknown version it would write nothing, and so find nothing.
   if (failure.fault != inbox::Fault::poison) routing_.invalidate();
   switch (failure.fault) {
     case inbox::Fault::poison:

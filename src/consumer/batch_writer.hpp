@@ -34,7 +34,7 @@ struct IngestCounts {
 };
 
 /// Writes batches: routes them, reserves room in the dispatcher, runs the ingest transaction until its outcome is
-/// known, moves poison to quarantine, and hands over the born-leased runs. Used by one ingester, on its thread.
+/// known, moves poison to quarantine, and hands over the born-leased runs. Used by a single ingester, on its thread.
 class BatchWriter final {
  public:
   BatchWriter(const config::Settings& settings, const base::Uuid& owner, inbox::Connection& connection,
@@ -42,22 +42,22 @@ class BatchWriter final {
 
   struct Written {
     bool abandoned = false;                ///< stopped by `give_up`: nothing stored, or the outcome is unknown
-    std::vector<std::int32_t> mismatched;  ///< shards whose position differed from the expected one: not stored
+    std::vector<std::int32_t> mismatched;  ///< shards whose position differed from the expected position: not stored
   };
   /// Retries until the batch is committed, or until `give_up` returns true between two tries (the partitions were
   /// revoked, or the daemon stops). Never throws for a database fault.
   Written write(Batch& batch, const std::function<bool()>& give_up);
 
  private:
-  /// One try: the batch's runs by handler, and the room reserved for them.
+  /// A try: the batch's runs by handler, and the room reserved for them.
   struct Plan {
     std::vector<HandlerRuns> handlers;
-    std::vector<HandOff::Reservation> reservations;          ///< one for each of `handlers`
+    std::vector<HandOff::Reservation> reservations;          ///< for each of `handlers`
     std::map<std::size_t, HandOff::InOrder> parts_in_order;  ///< of `handlers` that keep order, by index
     std::vector<bool> has_handler;                           ///< for each event: some handler subscribes to it
     inbox::IngestBatch ingest;
   };
-  /// Tries whose COMMIT was in doubt: the leases that one of them may have written.
+  /// Tries whose COMMIT was in doubt: the leases that each may have written.
   struct TriesInDoubt {
     std::vector<std::int64_t> fences;
     std::vector<std::int32_t> handlers;

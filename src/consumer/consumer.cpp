@@ -18,7 +18,7 @@ constexpr std::chrono::seconds watch_interval{1};
 constexpr std::chrono::seconds longest_destroy{10};
 
 /// Destroys both clients without leaving the group, in a thread of its own. False: the library waits for something, and
-/// the thread is left behind. `query` may have other owners.
+/// the thread is left running. `query` may have other owners.
 bool destroy(kafka::Client member, std::shared_ptr<rd_kafka_t> query) {
   std::promise<void> promise;
   auto done = promise.get_future();
@@ -137,7 +137,7 @@ void Consumer::watch() {
   }
 }
 
-/// A certificate and its key are rotated one after the other, and fit only then.
+/// A certificate and its key are rotated separately, and fit only once both are new.
 bool Consumer::can_make_client() const {
   auto conf = kafka::make_conf({settings_.kafka.brokers, "", "", settings_.kafka.properties_now(), 0});
   return conf && kafka::make_consumer(std::move(conf).value());

@@ -61,7 +61,8 @@ class Consumer final {
   void watch();
   bool can_make_client() const;
   void remake();
-  /// Only the watching thread, and later the one that ends it, makes and destroys them: it may use them without lock.
+  /// Only the watching thread, and later the thread that ends it, makes and destroys them: it may use them without
+  /// lock.
   std::vector<Ingester*> ingesters() const;
   std::shared_ptr<rd_kafka_t> take_ingest();
 

@@ -12,7 +12,7 @@ class DiskTrouble final {
  public:
   struct Since {
     event::Microseconds since = 0;  ///< by this machine's clock
-    std::string error;              ///< the last one
+    std::string error;              ///< the last error
   };
   void note(const std::string& error);
   void clear();

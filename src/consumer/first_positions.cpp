@@ -47,7 +47,7 @@ base::Result<std::map<std::int32_t, std::int64_t>> group_offsets(const kafka::Cl
   return kafka::committed_offsets(clients.member, topic, partitions, broker_timeout);
 }
 
-/// The topics of a list that belong to one entry of the configuration.
+/// The topics of a list that belong to an entry of the configuration.
 std::vector<std::string> names_of_entry(const std::vector<std::string>& names, const config::Topics& topics,
                                         const config::Topic& entry) {
   std::vector<std::string> out;
@@ -60,8 +60,8 @@ NotNow not_now(const base::Problem& problem) { return {problem.message, kafka::i
 
 std::string name_of(const config::Topic& entry) { return entry.name.empty() ? entry.pattern : entry.name; }
 
-/// Finds first positions for a topic's partitions that have none. A partition without a leader, or with a silent one,
-/// gets no offset.
+/// Finds first positions for a topic's partitions that have none. A partition without a leader, or with a silent
+/// leader, gets no offset.
 std::optional<base::Problem> resolve(inbox::Connection& connection, const kafka::Clients& clients,
                                      const std::string& topic, const config::StartAt& start,
                                      const OnProgress& on_progress, Resolved& out) {
@@ -127,14 +127,14 @@ std::optional<NotNow> start_entry(inbox::Connection& connection, const kafka::Cl
                                   const config::Topics& topics, const config::Topic& entry,
                                   const OnProgress& on_progress, base::Logger& log) {
   if (inbox::started_at(connection, name_of(entry))) return std::nullopt;
-  // If the entry was reworded (a wider pattern), some of its topics are known, and the others are later ones.
+  // If the entry was reworded (a wider pattern), some of its topics are known, and the others appeared later.
   const bool is_later = !names_of_entry(inbox::known_topics(connection), topics, entry).empty();
   const auto all = kafka::list_topics(clients.query, broker_timeout);
   if (!all) return not_now(all.problem());
   const auto listed = names_of_entry(all.value(), topics, entry);
   if (listed.empty() && !entry.name.empty()) {
-    // A list leaves hidden topics out. Taken for a missing topic, a hidden one would be read from its beginning once it
-    // is visible, whatever `start` says.
+    // A list leaves hidden topics out. Taken for a missing topic, a hidden topic would be read from its beginning once
+    // it is visible, whatever `start` says.
     const auto exists = kafka::has_topic(clients.query, entry.name, broker_timeout);
     if (!exists) return not_now(exists.problem());
     if (exists.value()) return NotNow{"topic " + entry.name + " has only just appeared"};
@@ -144,7 +144,7 @@ std::optional<NotNow> start_entry(inbox::Connection& connection, const kafka::Cl
     auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, on_progress, resolved);
     if (problem) return not_now(*problem);
   }
-  // One silent leader holds up no other partition. If none answers, it is worth waiting: `end` is not exact afterwards.
+  // A silent leader holds up no other partition. If none answers, it is worth waiting: `end` is not exact afterwards.
   const bool any_known = std::any_of(resolved.positions.begin(), resolved.positions.end(),
                                      [](const auto& position) { return position.next_offset.has_value(); });
   if (!any_known && !resolved.unanswered.empty()) return not_now(resolved.unanswered.front());
@@ -166,7 +166,7 @@ std::optional<NotNow> start_later(inbox::Connection& connection, const kafka::Cl
   const auto found = std::find_if(resolved.positions.begin(), resolved.positions.end(), is_this);
   const bool is_known = found != resolved.positions.end() && found->next_offset;
   drop_unknown(resolved.positions);
-  // The topic's other partitions without a position may not be postponed ones.
+  // The topic's other partitions without a position may not be postponed partitions.
   if (was_postponed) {
     std::erase_if(resolved.positions, [&](const auto& other) { return other.partition != partition.partition; });
     std::erase_if(resolved.read_before, [&](const auto& other) { return other.partition != partition; });

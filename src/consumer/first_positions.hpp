@@ -20,8 +20,8 @@ using OnProgress = std::function<void()>;
 /// The first position of a partition that the database does not know.
 struct FirstOffset {
   std::int64_t offset = 0;
-  /// The group has read the partition into a database that this one is not: another one, or this one before it was
-  /// restored to a time before the first start. `start` would skip records that came since.
+  /// The group has read the partition into a database that this database is not: another database, or this database
+  /// before it was restored to a time before the first start. `start` would skip records that came since.
   bool was_read_before = false;
 };
 /// `wanted` is the offset of `start` in the log. Reading never starts after the group's committed offset. If that
@@ -32,7 +32,7 @@ FirstOffset first_offset_for(config::StartAt::Kind start, const kafka::LogBounds
 
 /// `start` for a partition that had no leader at the first start. The end at that time can be found only by the times
 /// that producers wrote. Records that they could not send meanwhile carry earlier times but lie after that end, so
-/// reading starts ten minutes before: rather a few old records than a missing one.
+/// reading starts ten minutes before: rather a few old records than a missing record.
 config::StartAt start_for_postponed(const config::StartAt& start, std::optional<event::Microseconds> first_start);
 
 /// The brokers did not give the information; worth a retry.
@@ -41,7 +41,7 @@ struct NotNow {
   bool is_unanswered = false;  ///< they did not answer at all
 };
 
-/// The first start of a topic entry of the configuration: at one moment, all existing partitions of its topics get
+/// The first start of a topic entry of the configuration: at a single moment, all existing partitions of its topics get
 /// their first position by its `start`. Partitions without a leader are postponed. Topics and partitions that appear
 /// later start at their beginning; a topic that the brokers hide has its first start once it is visible. Does nothing
 /// if the first start has been. Logs an error if the group has read a partition before. Blocks on brokers and database;

@@ -32,7 +32,7 @@ class HandOff {
     std::int64_t expected = 0;  ///< the position before the batch,
     std::int64_t next = 0;      ///< and after it
   };
-  /// The same for the events of one shard and a handler that keeps order. Nothing is reserved unless this process owns
+  /// Reserves for the events of a shard and a handler that keeps order. Nothing is reserved unless this process owns
   /// the sequence and has everything before the batch in memory. Also for a batch without events for the handler.
   virtual Reservation reserve_in_order(std::int32_t /*handler_id*/, const InOrder& /*part*/, std::int64_t /*events*/,
                                        std::size_t /*bytes*/) {

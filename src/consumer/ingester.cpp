@@ -185,7 +185,7 @@ void Ingester::store_offsets(const Batch& batch, const std::vector<std::int32_t>
     set_metadata(*entry, commit_metadata(shard.position));
   }
   if (offsets->cnt > 0) {
-    // The poll thread commits them. Partitions that were revoked meanwhile are refused one by one.
+    // The poll thread commits them. Partitions that were revoked meanwhile are refused individually.
     const auto error = rd_kafka_offsets_store(context_.clients.member, offsets.get());
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       context_.log.debug("consumer.offsets_not_stored", {{"error", rd_kafka_err2str(error)}});
@@ -256,7 +256,7 @@ void Ingester::add(Batch& batch, kafka::Message message) {
 }
 
 Part& Ingester::part_for(Batch& batch, Shard& shard) {
-  // Records of one partition come in a row, so it is nearly always the last part.
+  // Records of a partition come in a row, so it is nearly always the last part.
   for (auto part = batch.parts.rbegin(); part != batch.parts.rend(); ++part) {
     if (part->shard == &shard) return *part;
   }

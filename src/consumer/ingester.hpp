@@ -47,9 +47,9 @@ struct IngesterContext {
   trace::Tracer* tracer = nullptr;  ///< null: no traces
 };
 
-/// Reads and stores a share of the partitions: one thread, one database connection, and one queue of the client library
-/// that those partitions are forwarded to. The library bounds the queue (events and bytes) and stops fetching while it
-/// is full, so nothing is paused. Records that arrive during a COMMIT are the next batch.
+/// Reads and stores a share of the partitions: with its own thread, database connection, and queue of the client
+/// library that its partitions are forwarded to. The library bounds the queue (events and bytes) and stops fetching
+/// while it is full, so nothing is paused. Records that arrive during a COMMIT are the next batch.
 class Ingester final {
  public:
   Ingester(IngesterContext context, int number);
@@ -136,7 +136,7 @@ class Ingester final {
   std::deque<ToIngester> unread_;
   base::Repeats repeats_;
   std::map<kafka::TopicPartition, Shard> shards_;
-  /// In a row. Kept across assignments, because reading again takes a new one.
+  /// In a row. Kept across assignments, because reading again takes a new assignment.
   std::map<kafka::TopicPartition, int> corrupt_reads_;
   const bool is_first_;  ///< the first ingester also looks after topics and partitions that no ingester reads
   std::map<std::string, std::string> unknown_topics_;   ///< with the remedies

@@ -8,7 +8,7 @@
 namespace inboxd::consumer {
 namespace {
 
-/// Corrupt reads of one partition in a row before it is halted. The network may damage one; each further read takes a
+/// Corrupt reads of a partition in a row before it is halted. The network may damage a read; each further read takes a
 /// rebalance, because the client library does not retry.
 constexpr int most_corrupt_reads = 2;
 
@@ -107,7 +107,7 @@ bool Ingester::passes_first_fetch_check(Shard& shard, std::int64_t offset) {
 
 void Ingester::drop_recreated(Batch& batch) {
   for (const std::string& topic : context_.recreated.since(recreated_seen_)) {
-    // Records just fetched may be the new topic's, at offsets that happen to follow the old one's.
+    // Records just fetched may be the new topic's, at offsets that happen to follow the old topic's.
     std::erase_if(batch.parts, [&](const Part& part) { return part.shard->assignment.partition.topic == topic; });
     for (auto& [partition, shard] : shards_) {
       if (partition.topic != topic || !shard.is_read()) continue;

@@ -27,7 +27,8 @@ void Ingester::do_periodic_work(std::uint64_t revocations) {
 }
 
 void Ingester::start_entries() {
-  // Also for an entry without any topic, of which nothing is assigned: topics that appear after this are later ones.
+  // Also for an entry without any topic, of which nothing is assigned: topics that appear after this count as later
+  // topics.
   const auto failure = inbox::failure_of([&] {
     for (auto entry = entries_to_start_.begin(); entry != entries_to_start_.end() && !stop_.is_requested();) {
       beat();
@@ -84,7 +85,7 @@ void Ingester::handle(const RecordWatermarks& message) {
   if (failure) context_.log.debug("consumer.watermarks_not_recorded", {{"error", failure->message}});
 }
 
-/// Lists all topics, at most once a call, to suggest the one that was meant.
+/// Lists all topics, at most once a call, to suggest the topic that was meant.
 void Ingester::report_unknown_topics(const std::set<std::string>& topics) {
   std::map<std::string, std::string> unknown;
   std::optional<std::vector<std::string>> listed;
@@ -111,7 +112,7 @@ void Ingester::handle(const CheckIncarnations&) {
     if (shard.is_read() && !shard.position.incarnation.empty()) names.insert(partition.topic);
   }
   if (is_first_) names.merge(context_.topics.names());
-  // One request for all topics, so brokers that are away cost one timeout.
+  // A single request for all topics, so brokers that are away cost a single timeout.
   const auto described =
       kafka::describe_topics(context_.clients.query, {names.begin(), names.end()}, kafka::Timeout{1'000});
   if (!described) {

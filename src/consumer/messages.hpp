@@ -12,12 +12,12 @@
 
 namespace inboxd::consumer {
 
-/// One assignment of a partition. A partition that is assigned again has a new generation; messages that carry the old
-/// one are stale.
+/// An assignment of a partition. A partition that is assigned again has a new generation; messages that carry the old
+/// generation are stale.
 struct Assignment {
   kafka::TopicPartition partition;
   std::uint64_t generation = 0;
-  std::uint64_t lookup = 0;  ///< number of the latest look-up: messages about an older one are stale
+  std::uint64_t lookup = 0;  ///< number of the latest look-up: messages about an older look-up are stale
 };
 
 /// The metadata of a committed offset; the list owns the copy.

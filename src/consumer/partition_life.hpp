@@ -5,7 +5,7 @@
 namespace inboxd::consumer {
 
 /// The life of an assigned partition: each event changes its state and returns the action that the poll thread takes.
-/// The README draws the states. Pure; one thread.
+/// The README draws the states. Pure; not thread-safe.
 class PartitionLife final {
  public:
   using Clock = std::chrono::steady_clock;

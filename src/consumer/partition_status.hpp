@@ -34,7 +34,7 @@ class PartitionStatus final {
   /// A high watermark of a greater age may have moved.
   static constexpr std::chrono::seconds fresh{10};
   /// Errors that mean that brokers are not reached. They are counted from 0, so that a rate over the counter sees the
-  /// first one.
+  /// first error.
   static constexpr std::array<const char*, 6> unreachable_errors{
       "unanswered", "_ALL_BROKERS_DOWN", "_TRANSPORT", "_RESOLVE", "_SSL", "_AUTHENTICATION"};
 
@@ -43,13 +43,13 @@ class PartitionStatus final {
   /// From the poll thread.
   void assigned(const kafka::TopicPartition& partition);
   void revoked(const kafka::TopicPartition& partition);
-  /// Whether it differs from the last one.
+  /// Whether it differs from the last state.
   bool set_state(const kafka::TopicPartition& partition, PartitionLife::State state);
   void set_high_watermark(const kafka::TopicPartition& partition, std::int64_t high, Clock::time_point observed_at);
   /// Whether the partition's position is known and before that offset.
   bool is_behind(const kafka::TopicPartition& partition, std::int64_t end) const;
-  /// The client or a broker reports an error, by the library's own name (`_ALL_BROKERS_DOWN`), of which there are only
-  /// so many.
+  /// The client or a broker reports an error, by the library's own name (`_ALL_BROKERS_DOWN`); the library has a
+  /// limited number of names.
   void count_error(const std::string& error);
   /// For the problem's text: the addresses to which the client connects.
   void name_brokers(std::string brokers);
@@ -59,7 +59,8 @@ class PartitionStatus final {
   void unanswered(Clock::time_point now = Clock::now());
   /// The brokers refuse the connection: credentials, certificates or the protocol; a sentence of the library.
   void connection_refused(std::string reason);
-  /// A query for all configured topics got one. `unknown_topics`: those that the brokers do not know, and the remedies.
+  /// A query for all configured topics got an answer. `unknown_topics`: topics that the brokers do not know, and the
+  /// remedies.
   void answered(std::map<std::string, std::string> unknown_topics);
 
   /// The brokers refuse this process as a member of its group until an operator changes something; a sentence.
@@ -92,7 +93,7 @@ class PartitionStatus final {
   std::map<kafka::TopicPartition, Known> known_ GUARDED_BY(mutex_);
   std::map<std::string, std::uint64_t> errors_ GUARDED_BY(mutex_);
   std::optional<Clock::time_point> unanswered_since_ GUARDED_BY(mutex_);
-  event::Microseconds unanswered_at_ GUARDED_BY(mutex_) = 0;  ///< the same by this machine's clock
+  event::Microseconds unanswered_at_ GUARDED_BY(mutex_) = 0;  ///< by this machine's clock
   std::string brokers_ GUARDED_BY(mutex_);
   std::string last_failure_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> unknown_topics_ GUARDED_BY(mutex_);

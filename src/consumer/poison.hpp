@@ -32,7 +32,7 @@ class PoisonSearch final {
   /// The error for that range of events; nothing if they are accepted.
   std::optional<std::string> refusal(std::size_t begin, std::size_t end);
   void bisect(std::size_t begin, std::size_t end, std::vector<PoisonEvent>& found);
-  /// Whether a harmless event is accepted in the place of a refused one.
+  /// Whether a harmless event is accepted in the place of a refused event.
   bool is_harmless_one_accepted(const event::Event& instead_of);
 
   inbox::Connection& connection_;

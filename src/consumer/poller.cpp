@@ -155,7 +155,7 @@ void Poller::poll() {
     handle_error(message);
     return;
   }
-  // Records belong into the ingesters' queues; one that arrives here is missing there.
+  // Records belong into the ingesters' queues; a record that arrives here is missing there.
   const auto stray = partitions_.find({rd_kafka_topic_name(message->rkt), message->partition});
   if (stray != partitions_.end()) act(stray->second, stray->second.life.doubted());
 }
@@ -220,7 +220,7 @@ void Poller::every_second() {
 }
 
 /// A fenced static member, an assignor that the group refuses: reported once, as an error of the consumer's queue or by
-/// the callback for errors, and then only to those who ask.
+/// the callback for errors, and then only to callers who ask.
 void Poller::check_fatal() {
   std::array<char, 512> text{};
   const auto code = rd_kafka_fatal_error(client_, text.data(), text.size());

@@ -63,7 +63,7 @@ class Poller final {
   bool left_behind() const { return left_behind_; }
   /// The client has failed for good (fenced static membership): the process has to restart.
   bool failed() const { return failed_.load(); }
-  /// Since when the member has no assignment, not even an empty one.
+  /// Since when the member has no assignment, not even an empty assignment.
   std::optional<std::chrono::steady_clock::time_point> unjoined_since() const;
 
  private:
@@ -75,7 +75,7 @@ class Poller final {
     PartitionLife life;
     PartitionLag lag;
   };
-  /// Answers of one reading of the mailbox, by partition.
+  /// Answers of a reading of the mailbox, by partition.
   using Found = std::map<kafka::TopicPartition, PositionFound>;
 
   static void on_rebalance(rd_kafka_t*, rd_kafka_resp_err_t, rd_kafka_topic_partition_list_t*, void* self);
@@ -140,7 +140,7 @@ class Poller final {
   std::atomic<std::uint64_t> revocations_{0};
   RecreatedTopics recreated_;
   kafka::EndOffsetsRequest high_request_, stable_request_;
-  /// Commits without an answer. A second one behind it would wait in the library, too, and could keep an assignment
+  /// Commits without an answer. A second commit would wait in the library for the first, and could keep an assignment
   /// from ending.
   int pending_commits_ = 0;
   kafka::PartitionList lower_;  ///< offsets below the group's, to commit first; null: none

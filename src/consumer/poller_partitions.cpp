@@ -39,8 +39,8 @@ void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
     // A definite offset, so that the library neither fetches the group's nor resets. It is sought before it is read.
     partitions->elems[i].offset = 0;
   }
-  // Paused before and after. While the library still ends an earlier assignment, it starts this one later, on another
-  // thread, and that drops the later pause. Before the first assignment it may not know the partition yet.
+  // Paused before and after. While the library still ends an earlier assignment, it starts this assignment later, on
+  // another thread, and that drops the later pause. Before the first assignment it may not know the partition yet.
   rd_kafka_pause_partitions(client_, partitions);
   if (is_cooperative(client_)) {
     const kafka::Error error{rd_kafka_incremental_assign(client_, partitions)};
@@ -162,8 +162,8 @@ void Poller::seek_and_resume(const Found& found) {
     }
     log_.debug("consumer.reading", {{"topic", name.topic}, {"partition", name.partition}, {"offset", answer.offset}});
   }
-  if (offsets->cnt > 0) rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later ones
-  // Committed explicitly: of the stored offsets the library commits only those above its last commit.
+  if (offsets->cnt > 0) rd_kafka_offsets_store(client_, offsets.get());  // before an ingester stores later offsets
+  // Committed explicitly: of the stored offsets the library commits only offsets above its last commit.
   if (lower_ != nullptr) commit();
   if (resume->cnt > 0) rd_kafka_resume_partitions(client_, resume.get());
   if (has_ended) rejoin_group();

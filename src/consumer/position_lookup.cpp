@@ -22,7 +22,7 @@ std::optional<NotNow> write_first_positions(inbox::Connection& connection, const
 }
 
 /// Resumes a shard that was halted for another topic id, once the brokers report its own id again: they belonged to
-/// another cluster, or one of them was out of date. True if the reason was cleared.
+/// another cluster, or a broker was out of date. True if the reason was cleared.
 bool resume_under_own_id(inbox::Connection& connection, inbox::ShardPosition& position,
                           const kafka::TopicPartition& partition, base::Logger& log) {
   // If the reason has changed, or an operator has accepted the new id, the next look-up finds that.

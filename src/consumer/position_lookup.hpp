@@ -24,28 +24,28 @@ struct Ready {
 /// The shard is halted; the reason is in table shard and in the log.
 struct HaltedShard {
   std::string reason;
-  /// Nothing if it has no position, or one in another log than the partition's present one.
+  /// Nothing if it has no position, or a position in another log than the partition's present log.
   std::optional<inbox::ShardPosition> position = std::nullopt;
 };
 using LookUpResult = std::variant<Ready, HaltedShard, NotNow>;
 
 /// Finds the position of a partition in the database; writes it first, for all partitions of the topic, if there is
 /// none. Halts the shard if the topic was created again, and resumes it once the topic has the shard's own id again.
-/// `read_as` is the topic's id as the member knows it, or empty: the brokers that are asked may know an older one.
+/// `read_as` is the topic's id as the member knows it, or empty: the brokers that are asked may know an older id.
 /// Blocks on brokers and database; throws database errors (inbox::describe).
 LookUpResult look_up(inbox::Connection& connection, const kafka::Clients& clients, const config::Topics& topics,
                      const kafka::TopicPartition& partition, const std::string& read_as, const OnProgress& on_progress,
                      base::Logger& log);
 
 /// Committed with each offset: the shard and the epoch of its position. So an offset that the group has from before a
-/// seek differs from one whose position was lost in a restore.
+/// seek differs from an offset whose position was lost in a restore.
 std::string commit_metadata(const inbox::ShardPosition& position);
 /// Whether the position began after the group committed its offset, so that a lower position is on purpose: nothing
 /// was stored in the position's epoch, and the metadata is of an earlier epoch, of another shard or not ours. Pure.
 bool began_after_commit(const inbox::ShardPosition& position, const std::string& metadata);
 
 /// Compares the group's committed offset with the database. The offset only ever follows the database, so a database
-/// that is behind it has lost commits: an error in the log. One thread.
+/// whose position is lower has lost commits: an error in the log. Not thread-safe.
 class GroupOffsetCheck final {
  public:
   using Clock = std::chrono::steady_clock;

@@ -72,7 +72,7 @@ void Readings::look_for_unread() {
   request_.send(query_client_, partitions, reading_timeout);
 }
 
-/// A member that has a partition about which no instance records anything is a foreign one, or hangs.
+/// A member that has a partition about which no instance records anything is a foreign member, or hangs.
 void Readings::name_members() {
   const auto members = kafka::describe_group(query_client_, group_, reading_timeout);
   if (!members) {

@@ -14,9 +14,9 @@
 
 namespace inboxd::consumer {
 
-/// Records in table reading who reads each partition of the configured topics: this instance's own ones, and those that
-/// no instance reads, with the member of the group that has them. Used by one ingester, on its thread. Blocks for about
-/// a second a question if the brokers do not answer.
+/// Records in table reading who reads each partition of the configured topics: this instance's own partitions, and
+/// partitions that no instance reads, with the member of the group that has them. Used by a single ingester, on its
+/// thread. Blocks for about a second a question if the brokers do not answer.
 class Readings final {
  public:
   using Clock = std::chrono::steady_clock;

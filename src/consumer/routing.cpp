@@ -10,7 +10,7 @@
 namespace inboxd::consumer {
 namespace {
 
-/// Cuts the events of one handler into runs.
+/// Cuts the events of a handler into runs.
 class RunBuilder {
  public:
   RunBuilder(HandlerRuns& planned, int run_events) : planned_{planned}, run_events_{run_events} {}
@@ -52,7 +52,7 @@ std::pair<event::OffsetSet, event::OffsetSet> cut(const event::OffsetSet& set, s
   return {std::move(first), std::move(rest)};
 }
 
-/// The same for a handler that keeps order: an entry for each shard of its topics.
+/// Routes to a handler that keeps order: an entry for each shard of its topics.
 void route_in_order(const std::vector<event::Event>& events, const std::vector<std::int32_t>& shards,
                     const inbox::Subscription& handler, const std::function<std::string_view(std::int32_t)>& topic_of,
                     int run_events, std::vector<bool>& has_handler, std::vector<HandlerRuns>& out) {
@@ -93,7 +93,7 @@ RollbackDetector::Finding RollbackDetector::judge(const Knows& knows, Clock::tim
     behind_since_.reset();
     return Finding::known;
   }
-  // This process restores its own registrations, so the wait for those has no limit. The wait for others starts after
+  // This process restores its own registrations, so the wait for them has no limit. The wait for others starts after
   // it.
   if (!knows.ours || !behind_since_ || now - previous > longest_between_calls) behind_since_ = now;
   if (!knows.ours || now - *behind_since_ < wait_for_others_) return Finding::behind;
@@ -104,7 +104,7 @@ RollbackDetector::Finding RollbackDetector::judge(const Knows& knows, Clock::tim
 bool KnownRouting::refresh() {
   const auto revision = registrations_.revision();
   if (routing_.version != 0 && revision_ == revision) return true;
-  const auto newest = registrations_.newest();  // before the query, because other threads note newer ones
+  const auto newest = registrations_.newest();  // before the query, because other threads note newer registrations
   auto routing = inbox::read_routing(connection_);
   // In this order: a registration restored between the two queries changes the version, and the transaction finds that.
   const auto versions = inbox::read_handler_versions(connection_);

@@ -32,7 +32,7 @@ class RollbackDetector final {
   };
   /// Registrations that the database has.
   struct Knows {
-    bool ours = true;    ///< those of this process
+    bool ours = true;    ///< the registrations of this process
     bool others = true;  ///< all others that this process has seen in it
   };
   explicit RollbackDetector(std::chrono::milliseconds wait_for_others) : wait_for_others_{wait_for_others} {}
@@ -46,7 +46,7 @@ class RollbackDetector final {
 };
 
 /// The handlers that batches are routed by, with the version that the ingest transaction checks. A database that lost
-/// commits has another version, so the next refresh finds it. Used by one ingester, on its thread.
+/// commits has another version, so the next refresh finds it. Used by a single ingester, on its thread.
 class KnownRouting final {
  public:
   KnownRouting(inbox::Connection& connection, inbox::Registrations& registrations,
@@ -78,7 +78,7 @@ class KnownRouting final {
 /// The most offsets that a run spans: views find outcomes by it (sql/README.md). `ingest.run_events` may reach it.
 inline constexpr std::int64_t run_span = 10'000;
 
-/// The runs of one handler in a batch; of one shard, if the handler keeps order.
+/// The runs of a handler in a batch; of a single shard, if the handler keeps order.
 struct HandlerRuns {
   std::int32_t handler_id = 0;
   std::optional<std::int32_t> ordered_shard{};
@@ -98,7 +98,7 @@ std::vector<HandlerRuns> route(const std::vector<event::Event>& events, const st
                                std::vector<bool>& has_handler);
 
 /// Leases the first runs to this process, as many events as are reserved. A run that fits only in part is split, and so
-/// is one with more events than the reservation's `run_events`.
+/// is a run with more events than the reservation's `run_events`.
 void lease_reserved(HandlerRuns& planned, const HandOff::Reservation& reservation);
 
 }  // namespace inboxd::consumer

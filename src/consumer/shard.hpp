@@ -18,9 +18,9 @@
 namespace inboxd::consumer {
 
 /// Checks that the first record or end read after a seek is at the position. The client library may fetch for a moment
-/// before a pause takes effect, and the ingester drops such records. A gap behind the position may hide them, so the
+/// before a pause takes effect, and the ingester drops such records. A gap after the position may hide them, so the
 /// position is looked up and sought once more. A gap that is there again belongs to the log: compacted records, or the
-/// marker of a transaction. One thread; pure.
+/// marker of a transaction. Not thread-safe; pure.
 class FirstFetchCheck final {
  public:
   /// The position was looked up and is sought.
@@ -44,7 +44,7 @@ class FirstFetchCheck final {
 /// Finds a partition that delivers nothing. After each seek the client library reports at least the end of the
 /// partition, so silence means that the library lost the resume. Then the position is looked up and sought again.
 /// A slow broker or a long stretch of aborted records looks the same and is disturbed by the seek, so the patience
-/// doubles each time. One thread; pure.
+/// doubles each time. Not thread-safe; pure.
 class StallDetector final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -67,7 +67,7 @@ class StallDetector final {
       return false;
     }
     if (now - since_ < patience_) return false;
-    if (!wait_for_) wait_for_ = taken + waiting;  // its message may be among those
+    if (!wait_for_) wait_for_ = taken + waiting;  // its message may be among them
     if (taken < *wait_for_ && waiting > 0) return false;
     patience_ = std::min(patience_ * 2, longest_patience);
     return true;
@@ -107,20 +107,21 @@ struct Shard {
   std::int32_t assigned_shard = 0;  ///< as told to the dispatcher; 0: none
 };
 
-/// A shard whose position in the database differs from the one its ingester stored last.
+/// A shard whose position in the database differs from the position that its ingester stored last.
 struct PositionMismatch {
   Shard* shard = nullptr;
   std::optional<std::int64_t>
       next_offset;  ///< nothing: the database has no such shard, or gives it to another partition
-  /// The database lost commits: it was restored, or failed over to a standby that was behind. False: another instance
-  /// or an operator moved the position.
+  /// The database lost commits: it was restored, or failed over to a standby that lagged. False: another instance or an
+  /// operator moved the position.
   bool is_behind = false;
 };
 std::vector<PositionMismatch> position_mismatches(const std::vector<Shard*>& shards,
                                                   const std::vector<inbox::ShardPlace>& places);
 
 /// Compares an ingester's positions with the database. A batch finds a mismatch by itself, but a quiet partition has no
-/// batches. Used on the ingester's thread, and only between batches, when its positions are those of the last COMMIT.
+/// batches. Used on the ingester's thread, and only between batches, when its positions are the positions of the last
+/// COMMIT.
 class PositionCheck final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -128,7 +129,8 @@ class PositionCheck final {
 
   /// At intervals, and at once in a new session, which may be on another server.
   bool is_due(int generation, Clock::time_point now) const;
-  /// One query for all shards that are being read. Throws database errors (inbox::describe); due again soon after that.
+  /// A single query for all shards that are being read. Throws database errors (inbox::describe); due again soon after
+  /// that.
   std::vector<PositionMismatch> run(inbox::Connection& connection, Shards& shards, Clock::time_point now);
 
  private:

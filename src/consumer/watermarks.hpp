@@ -11,8 +11,8 @@
 namespace inboxd::consumer {
 
 /// Records the high watermarks of partitions that no instance reads, so that their lag is known: at a start until the
-/// group has assigned them, which may take as long as the session of a crashed instance. Used by one ingester, on its
-/// thread. Blocks for a second at most if the brokers do not answer.
+/// group has assigned them, which may take as long as the session of a crashed instance. Used by a single ingester, on
+/// its thread. Blocks for a second at most if the brokers do not answer.
 class UnobservedWatermarks final {
  public:
   using Clock = std::chrono::steady_clock;

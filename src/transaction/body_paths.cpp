@@ -42,7 +42,7 @@ class Scanner {
 
  private:
   bool sees(std::string_view text) const { return sql_.substr(at_, text.size()) == text; }
-  /// Behind the next `text`, or at the end.
+  /// Past the next `text`, or to the end.
   void pass(std::string_view text) {
     const auto found = sql_.find(text, at_);
     at_ = found == std::string_view::npos ? sql_.size() : found + text.size();
@@ -143,7 +143,7 @@ class Paths {
     }
     return false;
   }
-  /// Behind the operators and their texts or numbers that follow `body`.
+  /// Past the operators and their texts or numbers that follow `body`.
   std::size_t end_of_path(std::size_t body) const {
     std::size_t end = body + 1;
     while (end + 1 < tokens_.size()) {

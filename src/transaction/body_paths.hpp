@@ -10,7 +10,7 @@ namespace inboxd::transaction {
 /// relation): then no path says whether it finds what it looks for.
 std::vector<std::string> body_paths(std::string_view sql);
 
-/// A statement with two numbers: the events that have a payload, and those of them with a value at one path or more.
+/// A statement with two numbers: the events that have a payload, and how many of them have a value at a path or more.
 std::string body_question(const std::vector<std::string>& paths);
 
 }  // namespace inboxd::transaction

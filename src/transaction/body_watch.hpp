@@ -9,7 +9,7 @@
 
 namespace inboxd::transaction {
 
-/// Whether a handler's statement finds values at the paths of `body` that it reads. It looks at every call until one
+/// Whether a handler's statement finds values at the paths of `body` that it reads. It looks at every call until an
 /// event has a value, and then again after a minute. Outlives a reload. Any thread.
 class BodyWatch final {
  public:
@@ -17,7 +17,7 @@ class BodyWatch final {
   static constexpr std::chrono::seconds between_looks{60};
 
   struct Seen {
-    std::int64_t without_value = 0;  ///< events in a row, among those that were looked at
+    std::int64_t without_value = 0;  ///< consecutive events, among the events that were looked at
     std::vector<std::string> paths;  ///< of the statement
   };
 
@@ -25,7 +25,7 @@ class BodyWatch final {
     const base::Lock lock{mutex_};
     return now >= next_look_;
   }
-  /// `events` of a call were looked at; `with_value` of them have a value at one of the paths.
+  /// `events` of a call were looked at; `with_value` of them have a value at any of the paths.
   void add(const std::vector<std::string>& paths, std::int64_t events, std::int64_t with_value,
            Clock::time_point now) {
     const base::Lock lock{mutex_};

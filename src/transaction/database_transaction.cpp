@@ -22,7 +22,8 @@ constexpr std::int64_t timeout_slack = 4;
 /// Added to the call's time, the longest idle time between two statements. Then the machine is frozen, and the server
 /// ends the session: its locks must not outlive the lease for long.
 constexpr milliseconds idle_grace{10'000};
-/// A lost session is opened again a little later than those that store and record events: connections may be scarce.
+/// A lost session is opened again a little later than the sessions that store and record events: connections may be
+/// scarce.
 constexpr milliseconds reopened_after{200};
 
 /// Sets a flag for as long as it lives.
@@ -50,7 +51,7 @@ DatabaseTransaction::DatabaseTransaction(const config::Database& settings, base:
       connection_{settings, purpose, watchdog, log},
       access_{connection_.access()} {
   connection_.keep_search_path();
-  // Behind a pooler other slots use the same session: statement names must be unique.
+  // With a pooler other slots use the same session: statement names must be unique.
   if (!settings_.prepare) cache_.set_prefix("inboxd_" + base::random_uuid().text() + "_");
 }
 

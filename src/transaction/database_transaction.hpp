@@ -44,7 +44,7 @@ struct CallFacts {
 };
 
 /// HandlerTransaction on PostgreSQL, in two round trips: BEGIN, settings, savepoint and first statement; then
-/// settlement and COMMIT. Settling raises an error if a lease was lost, and the pipeline skips everything behind an
+/// settlement and COMMIT. Settling raises an error if a lease was lost, and the pipeline skips everything after an
 /// error.
 ///
 /// Files: database_transaction.cpp (sending, calls, end), _sql.cpp (statements), _outbox.cpp (messages), _session.cpp
@@ -83,7 +83,7 @@ class DatabaseTransaction final : public HandlerTransaction {
                                       std::chrono::milliseconds limit);
 
  private:
-  /// The results of one round trip. Those before `own` belong to BEGIN, settings and savepoints.
+  /// The results of a round trip. Results before `own` belong to BEGIN, settings and savepoints.
   struct Sent {
     std::vector<Result> results;
     std::size_t own = 0;

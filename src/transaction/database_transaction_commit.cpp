@@ -39,7 +39,7 @@ CommitEnd in_doubt(CommitEnd end) {
 
 }  // namespace
 
-/// `is_own`: a statement of the daemon was rejected. COMMIT is not one: it also runs the handler's deferred
+/// `is_own`: a statement of the daemon was rejected. COMMIT is no such statement: it also runs the handler's deferred
 /// constraints. If the daemon's data counts as poison, the database's encoding lacks characters of the handler's error
 /// texts: waiting does not help, so the next try writes them in ASCII.
 CommitEnd::Kind DatabaseTransaction::kind_of_refusal(std::string_view sqlstate, bool is_own) {
@@ -143,7 +143,7 @@ CommitEnd DatabaseTransaction::try_commit(const std::vector<inbox::Settlement>& 
     add_settlements(pipeline, settlements);
     committed = pipeline.run("commit");
     if (resets_session) reset = add_session_reset(pipeline);
-    // Behind a pooler other clients use the session next: it must not keep our statements.
+    // With a pooler other clients use the session next: it must not keep our statements.
     if (!settings_.prepare) add_deallocations(pipeline, cache_.names());
   });
   const bool ended_otherwise = committed < sent.results.size() && inbox::is_good(sent.results[committed].get()) &&
@@ -205,7 +205,7 @@ DatabaseTransaction::StillPending DatabaseTransaction::still_pending(
   return pending;
 }
 
-/// All settlements belong to one transaction: if one is still pending, nothing was committed.
+/// All settlements belong to the same transaction: if any is still pending, nothing was committed.
 CommitEnd DatabaseTransaction::end_of(const StillPending& pending, const std::vector<inbox::Settlement>& settlements) {
   if (pending.ours.empty()) return pending.others.empty() ? CommitEnd{} : lost_except({}, settlements);
   CommitEnd end;

@@ -17,7 +17,7 @@ constexpr std::string_view pooler_settings =
     "{application_name,client_encoding,DateStyle,TimeZone,IntervalStyle,standard_conforming_strings}";
 
 /// The session is checked after the first runs of each statement, then once per interval. After a finding it is checked
-/// for many transactions; the warnings are limited to one per interval.
+/// for many transactions; the warnings are limited to 1 per interval.
 constexpr int checks_for_a_statement = 3;
 constexpr int checks_after_a_finding = 1000;
 constexpr std::chrono::seconds check_interval{1};

@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using Effect = inbox::Connection::Access::Effect;
 
-/// After a payload that may not be JSON, so many statements run without assuming JSON.
+/// After a payload that may not be JSON, this many statements run without assuming JSON.
 constexpr int untrusting_statements = 32;
 /// Fewer events are not worth a savepoint: from 64 savepoints in a transaction, snapshots take longer in all sessions.
 constexpr std::size_t fewest_trusted_events = 100;
@@ -118,7 +118,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run_trusting(const SqlStatement&
   return run(statement, events, EventSource::in_place);
 }
 
-/// Behind a savepoint: a question of the daemon's own must not fail the handler's call.
+/// Under a savepoint: a question of the daemon's own must not fail the handler's call.
 void DatabaseTransaction::watch_bodies(const SqlStatement& statement) {
   if (frame_.body_watch == nullptr || !statement.with_events || is_over() || Clock::now() >= frame_.deadline) return;
   if (!frame_.body_watch->is_due(Clock::now())) return;
@@ -169,7 +169,7 @@ std::unique_ptr<SqlResult> DatabaseTransaction::run(const SqlStatement& statemen
     SqlError error = error_of(bad);
     const bool own = bad == sent.results[sent.own].get();
     error.position = own ? prepared.sent.position_of(error.position) : 0;
-    // A plan of this transaction is not stale. So a stale plan causes one repetition; then the error stands.
+    // A plan of this transaction is not stale. So a stale plan causes a single repetition; then the error stands.
     const bool stale = own && prepared.runs > 0 && prepared.transaction != transaction_ && may_be_stale(error.sqlstate);
     if (stale) cache_.erase(key);
     // Also if BEGIN or a setting failed.

@@ -26,7 +26,7 @@ struct SqlValue {
   std::string_view bytes;  ///< text, json, bytea; uuid: 16 bytes
 };
 
-/// One statement of a handler. `first` and `count` select events of the call.
+/// A statement of a handler. `first` and `count` select events of the call.
 struct SqlStatement {
   std::string_view text;
   std::span<const SqlValue> values;
@@ -81,10 +81,10 @@ struct OutboxMessage {
   std::string_view topic;
   std::optional<std::string_view> key, payload;
   std::optional<std::string> headers;  ///< packed
-  std::optional<base::Uuid> id{};  ///< nullopt: a new one
+  std::optional<base::Uuid> id{};  ///< nullopt: a new id
 };
 
-/// A handler's SQL during one call. For the thread of the call.
+/// A handler's SQL during a call. For the thread of the call.
 class HandlerSql {
  public:
   enum class State { ready, failed, over };  ///< as in the plugin contract

@@ -38,7 +38,7 @@ struct CallEvent {
 inline constexpr std::int64_t most_events_sent = 32;
 inline constexpr std::size_t most_bytes_sent = 256 << 10;
 
-/// One handler call inside a transaction.
+/// A handler call inside a transaction.
 struct CallFrame {
   std::vector<CallEvent> events;
   std::chrono::steady_clock::time_point deadline;
@@ -74,12 +74,12 @@ struct CommitEnd {
   bool was_in_doubt = false;  ///< the connection broke during COMMIT; the outcome is known now
 };
 
-/// The transactions of one worker, one after another, on a connection of its own. Each has calls of a handler, then the
+/// The transactions of a worker, one after another, on a connection of its own. Each has calls of a handler, then the
 /// settlement of their events, then COMMIT. Nothing is sent before the first statement: BEGIN, settings and savepoints
-/// share its round trip. One thread, except for `cut` and `is_waiting`. Nothing throws.
+/// share its round trip. Not thread-safe, except for `cut` and `is_waiting`. Nothing throws.
 class HandlerTransaction : public HandlerSql {
  public:
-  /// Opens the session unless it is open. A failure concerns no event: nothing of one has run.
+  /// Opens the session unless it is open. A failure concerns no event: nothing of an event has run.
   virtual std::optional<inbox::DatabaseFailure> open() = 0;
   virtual void begin_call(CallFrame frame) = 0;
   /// The handler has returned. Its writes stay, unless undo_call comes before the next begin_call.
@@ -95,7 +95,7 @@ class HandlerTransaction : public HandlerSql {
   virtual bool is_waiting() const = 0;
 };
 
-/// Makes the transactions of one worker. `purpose` appears in pg_stat_activity.
+/// Makes the transactions of a worker. `purpose` appears in pg_stat_activity.
 using TransactionFactory = std::function<std::unique_ptr<HandlerTransaction>(const std::string& purpose)>;
 
 /// `on_published`: a transaction has committed that may have left messages in the outbox. Any thread.

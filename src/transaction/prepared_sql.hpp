@@ -28,7 +28,7 @@ struct PreparedSql {
   bool publishes = false;         ///< it names inbox.publish: the relay is woken
   std::uint64_t used = 0;         ///< the cache's clock at its last use
   std::uint64_t transaction = 0;  ///< the transaction that prepared it
-  int runs = 0;                   ///< successful ones
+  int runs = 0;                   ///< successful runs
   int clean_checks = 0;           ///< session checks after it that found nothing
 };
 

@@ -6,13 +6,14 @@
 
 namespace inboxd::transaction {
 
-/// The savepoints of a transaction: one around each call, and those that the handler sets. Pure; one thread.
+/// The savepoints of a transaction: a savepoint around each call, and the savepoints that the handler sets. Pure; not
+/// thread-safe.
 ///
 /// Sends nothing itself. take_pending() and take_new() return the commands to send before the next statement, in its
 /// round trip. A savepoint without a statement costs nothing.
 class Savepoints final {
  public:
-  /// A call begins; the writes of the previous one stay. `alone`: the only call of the transaction needs no savepoint.
+  /// A call begins; the writes of the previous call stay. `alone`: the only call of the transaction needs no savepoint.
   void begin_call(bool alone, bool has_failed);
   /// Releases the savepoints that the handler left open. The call's own stays: the call may still be undone.
   void release_handlers();
@@ -24,7 +25,7 @@ class Savepoints final {
   std::int32_t set(bool has_failed);
   /// Whether it belongs to the handler of the running call.
   bool is_handlers(std::int32_t number) const { return number >= first_; }
-  /// Releases it and all later ones. No effect if it does not exist.
+  /// Releases it and all later savepoints. No effect if it does not exist.
   void release(std::int32_t number, bool has_failed);
   /// Rolls back to it and releases it. True: this undid the failure of a statement, too.
   bool roll_back_to(std::int32_t number);

@@ -43,7 +43,7 @@ struct ResultShape {
 };
 ResultShape shape_of(const PGresult* description);
 
-/// The rows of one statement, copied as they arrive. Drops all of them once they exceed `limit` bytes.
+/// The rows of a statement, copied as they arrive. Drops all of them once they exceed `limit` bytes.
 class RowBuffer final : public inbox::RowSink {
  public:
   explicit RowBuffer(std::size_t limit) : limit_{limit} {}
@@ -77,7 +77,7 @@ std::unique_ptr<SqlResult> result_of(const PGresult* result, RowBuffer rows, con
 SqlError error_of(const PGresult* result);
 /// The error of a failure without a result, such as a broken connection.
 SqlError error_of(const inbox::DatabaseFailure& failure);
-/// The same without the position: for statements that are not the handler's.
+/// The error without the position: for statements that are not the handler's.
 SqlError error_elsewhere(const PGresult* result);
 
 }  // namespace inboxd::transaction

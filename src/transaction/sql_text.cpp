@@ -58,7 +58,7 @@ constexpr std::array<std::string_view, 8> with_expressions{"INSERT", "UPDATE", "
 
 /// Whether the phrase occurs anywhere, even in a comment.
 bool says(std::string_view sql, std::string_view phrase) {
-  std::string spaced;  // in upper case, every run of white space one blank
+  std::string spaced;  // in upper case, every run of white space a single blank
   for (const char c : sql) {
     if (!is_space(c))
       spaced += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

@@ -21,7 +21,7 @@ struct SentText {
   std::size_t inserted_at = 0;  ///< in characters
   std::size_t inserted = 0;
 
-  /// Converts the server's position (from 1) in the sent text to one in the handler's text; 0: outside of it.
+  /// Converts the server's position (from 1) in the sent text to a position in the handler's text; 0: outside of it.
   std::uint32_t position_of(std::uint32_t sent) const;
 };
 
