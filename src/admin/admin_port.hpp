@@ -14,8 +14,8 @@
 
 namespace inboxd::admin {
 
-/// The admin port: health checks, metrics and every operation over HTTP. It has three threads: one for the sockets,
-/// which also answers health checks, one for metrics, and one for operations with a database connection of its own,
+/// The admin port: health checks, metrics and every operation over HTTP. It has a thread for the sockets, which also
+/// answers health checks, a thread for metrics, and a thread for operations with a database connection of its own,
 /// opened on demand. Construct → start() → request_stop() → join().
 class AdminPort final {
  public:
@@ -39,7 +39,7 @@ class AdminPort final {
   HttpResponse health(operations::Probe probe) const;
   struct Caller {
     std::string actor;
-    bool has_token = false;  ///< a valid one: the gate refuses others
+    bool has_token = false;  ///< a valid token: the gate refuses others
   };
   HttpResponse operate(const operations::Operation& operation, const operations::Arguments& arguments,
                        const Caller& caller, const std::atomic<bool>& nobody_waits);

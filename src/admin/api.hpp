@@ -16,7 +16,7 @@ using Given = std::map<std::string, std::vector<std::string>>;
 /// parameter over HTTP: a POST needs no confirmation.
 std::variant<Given, HttpResponse> given_of(const HttpRequest& request, const operations::Operation& operation);
 
-/// The answer as a response. The body is the document, with a `message` if there is one.
+/// The answer as a response. The body is the document, with a `message` if the answer has a message.
 HttpResponse response_of(const operations::Operation& operation, const operations::Answer& answer);
 
 /// The inverse, for the command line.
@@ -30,7 +30,7 @@ inline bool is_asked_over_http(const operations::Parameter& parameter) { return 
 
 /// The OpenAPI 3.1 document of health, metrics and every operation.
 operations::Document openapi();
-/// The same as served and as stored in config/openapi.json.
+/// As served and as stored in config/openapi.json.
 std::string openapi_text();
 
 }  // namespace inboxd::admin

@@ -78,7 +78,7 @@ void Exposition::line(std::string_view suffix, const Values& values, std::string
     before = ',';
   };
   for (std::size_t i = 0; i < values.size(); ++i) {
-    // Names come from outside: one that is not UTF-8 would make the whole document invalid.
+    // Names come from outside: a name that is not UTF-8 would make the whole document invalid.
     if (base::is_utf8(values[i]))
       label(metric_->labels[i], values[i]);
     else

@@ -13,7 +13,7 @@ struct Metric {
   enum class Kind { counter, gauge, histogram };
   std::string name;
   Kind kind = Kind::counter;
-  std::string help;  ///< one sentence
+  std::string help;  ///< a sentence
   std::vector<std::string> labels = {};
 };
 

@@ -43,7 +43,7 @@ bool same_secret(std::string_view one, std::string_view other);
 /// The host of `HOST` or `HOST:PORT`, in lower case, without brackets.
 std::string host_of(std::string_view authority);
 
-/// The header in which a caller names the person behind the request.
+/// The header in which a caller names the person on whose behalf it asks.
 inline constexpr std::string_view actor_header = "inboxd-actor";
 
 }  // namespace inboxd::admin

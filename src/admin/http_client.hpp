@@ -16,8 +16,8 @@ struct Question {
   std::string actor;  ///< the caller, for the audit
 };
 
-/// Asks the daemon of this configuration over its Unix socket or, without one, over its port. Sends a token only with a
-/// target below /v1/, and only over the socket or to an address of this machine. Blocks for `timeout` at most.
+/// Asks the daemon of this configuration over its Unix socket or, without a socket, over its port. Sends a token only
+/// with a target below /v1/, and only over the socket or to an address of this machine. Blocks for `timeout` at most.
 base::Result<HttpResponse> ask(const config::Admin& settings, const Question& question,
                                std::chrono::milliseconds timeout);
 

@@ -21,11 +21,11 @@ struct LaneWork {
   bool has_token = false;  ///< queued before requests without a token, in places of its own
 };
 
-/// True once no client waits for the job. Each job has one of its own, so the pointer identifies the job.
+/// True once no client waits for the job. Each job has its own flag, so the pointer identifies the job.
 using NobodyWaits = std::shared_ptr<std::atomic<bool>>;
 
-/// A thread that runs jobs one by one. The number of waiting jobs is limited, and a job leaves the queue with its
-/// client. Any thread may call it.
+/// A thread that runs jobs in order, a single job at a time. The number of waiting jobs is limited, and a job leaves
+/// the queue with its client. Any thread may call it.
 class Lane final {
  public:
   struct Job {
@@ -42,10 +42,10 @@ class Lane final {
   void start();
   /// False: the queue is full, the job was not added.
   [[nodiscard]] bool add(Job job);
-  /// The client has gone or has its answer: removes a waiting job, notifies a running one.
+  /// The client has gone or has its answer: removes a waiting job, notifies a running job.
   void abandon(const NobodyWaits& nobody_waits);
   std::size_t waiting() const;
-  /// Drops waiting jobs, notifies the running one.
+  /// Drops waiting jobs, notifies the running job.
   void request_stop();
   void join();
 

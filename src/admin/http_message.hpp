@@ -43,7 +43,7 @@ HttpResponse refusal(int status, const std::string& message);
 /// The response's bytes. `without_body`: for a HEAD request. `close`: the connection ends after it.
 std::string bytes_of(const HttpResponse& response, bool without_body, bool close);
 
-/// Reads one request at a time from a stream of bytes, within limits. Refuses everything ambiguous in HTTP/1.1, so that
+/// Reads a request at a time from a stream of bytes, within limits. Refuses everything ambiguous in HTTP/1.1, so that
 /// no proxy can read it differently.
 class RequestReader final {
  public:
@@ -56,7 +56,7 @@ class RequestReader final {
 
   enum class State {
     wants_more,
-    wants_continue,  ///< the same, and the client waits for `100 Continue`
+    wants_continue,  ///< as wants_more, and the client waits for `100 Continue`
     complete,
     refused,  ///< see problem(); the rest of the connection is unreadable
   };
@@ -65,7 +65,7 @@ class RequestReader final {
   /// Whether a part of a request has arrived.
   bool has_begun() const { return !buffer_.empty(); }
 
-  /// The complete request; the reader continues with the bytes behind it.
+  /// The complete request; the reader continues with the bytes after it.
   HttpRequest next();
   const HttpResponse& problem() const { return problem_; }
 

@@ -84,7 +84,7 @@ operations::Document responses_of(const operations::Operation& operation) {
   return out;
 }
 
-/// One of these suffices. The empty one stands for this machine without a token (admin.read: loopback).
+/// Any of these suffices. The empty requirement stands for this machine without a token (admin.read: loopback).
 operations::Document security_of(operations::Permission permission) {
   const operations::Document none = operations::Document::array();
   operations::Document out = operations::Document::array();

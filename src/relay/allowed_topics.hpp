@@ -9,7 +9,7 @@
 
 namespace inboxd::relay {
 
-/// The topics that the relay may send to: those of `outbox.topics`, and those for dead letters, which a handler's
+/// The topics that the relay may send to: the topics of `outbox.topics`, and topics for dead letters, which a handler's
 /// configuration has named already. The relay's thread.
 class AllowedTopics final {
  public:

@@ -12,7 +12,7 @@
 namespace inboxd::relay {
 
 /// The conclusions from refusals: the size of batches, and the messages that are better tried alone. They outlive the
-/// producers. Pure; one thread.
+/// producers. Pure; not thread-safe.
 class Refusals final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -28,11 +28,11 @@ class Refusals final {
   void note_batch(std::set<std::int64_t> messages, std::size_t bytes);
   void note_sent(std::int64_t message);
   void note_refused(std::int64_t message);
-  /// One message alone was too large.
+  /// A single message was too large by itself.
   void note_too_large(const std::string& topic, std::size_t bytes, Clock::time_point now);
 
-  /// A message of the topic that was too large lately was no larger. Seldom is there only one, and each costs a
-  /// producer.
+  /// A message of the topic that was too large lately was no larger. Large messages come in groups, and each refusal
+  /// replaces the producer.
   bool is_suspect(std::string_view topic, std::size_t bytes, Clock::time_point now) const;
   /// If each message of a refused batch was accepted alone, its topic accepts smaller batches only. True: batch_bytes
   /// has become smaller.
@@ -46,11 +46,11 @@ class Refusals final {
     std::size_t bytes = 0;
   };
   struct TooLarge {
-    std::size_t bytes = 0;  ///< of the smallest one
+    std::size_t bytes = 0;  ///< of the smallest message
     Clock::time_point until;
   };
 
-  std::vector<Batch> batches_;  ///< refused ones, until one of its messages is refused alone, too
+  std::vector<Batch> batches_;  ///< refused batches, until a message of the batch is refused alone, too
   std::map<std::string, TooLarge, std::less<>> too_large_;  ///< by topic
   std::size_t batch_bytes_ = 0;
   Clock::time_point smaller_until_{};

@@ -16,13 +16,13 @@ using namespace std::chrono_literals;
 constexpr auto ask_every = 1'000ms;
 constexpr auto first_backoff = 100ms;
 constexpr auto longest_backoff = 5'000ms;
-/// How long a stop waits for messages in flight. Those left are sent again by the next owner.
+/// How long a stop waits for messages in flight. Messages that are left are sent again by the next owner.
 constexpr auto finish_for = 1'000ms;
 
 /// A wait must not look like a stall.
 constexpr auto beat_every = 200ms;
 
-/// Transactions that publish one after the other share a read.
+/// Transactions that publish in quick succession share a read.
 constexpr auto shortest_pause = 1ms;
 
 }  // namespace

@@ -16,8 +16,8 @@
 
 namespace inboxd::relay {
 
-/// Sends the outbox to Kafka, in one instance at a time: takes the lease, sends under it, and begins again after a
-/// failure. One thread, one connection. Construct → start() → request_stop() → join().
+/// Sends the outbox to Kafka, in a single instance at a time: takes the lease, sends under it, and begins again after a
+/// failure. It has its own thread and connection. Construct → start() → request_stop() → join().
 class Relay final {
  public:
   using Clock = std::chrono::steady_clock;

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using kafka::Delivery;
 using Why = inbox::SetAside::Why;
 
-/// Sent messages are deleted together: so many, or after so long.
+/// Sent messages are deleted together: at this number, or after this time.
 constexpr std::size_t delete_at_once = 2'000;
 constexpr auto delete_after = 4ms;
 constexpr auto look_for_due_lanes_every = 1s;
@@ -22,22 +22,22 @@ constexpr auto look_below_low_water_every = 60s;
 /// How long a producer that was given up may take to report on its messages.
 constexpr auto longest_drain = 2s;
 constexpr auto longest_sending = 200ms;
-/// If a message cannot be sent yet and no other one ends.
+/// If a message cannot be sent yet and no other message ends.
 constexpr auto held_for = 200ms;
-/// How long one question about all topics of a bite may take.
+/// How long a question about all topics of a bite may take.
 constexpr auto longest_question = 300ms;
-/// Brokers may not know a new topic for a moment: a missing one is tried again sooner at first.
+/// Brokers may not know a new topic for a moment: a missing topic is tried again sooner at first.
 constexpr auto young_for = 5s;
 constexpr auto young_retry = 1s;
 constexpr auto held_lanes_for = 20ms;
-/// The lease counts as over so long before its end.
+/// The lease counts as over when less than this part of it is left.
 constexpr int lease_margin = 10;  // a tenth
 constexpr std::size_t most_lanes = 1'000;
 constexpr std::size_t most_error_bytes = 1'000;
 constexpr const char* dead_letter_header = "kafka_dlt-original-topic";
 constexpr const char* dead_letter_id_header = "inboxd-outbox-id";
 constexpr std::size_t most_named_topics = 10'000;
-/// Messages that one statement sets aside: more would take too long beside a short lease.
+/// Messages that a statement sets aside: more would take too long for a short lease.
 constexpr std::size_t most_set_aside = 1'000;
 
 }  // namespace
@@ -159,7 +159,7 @@ void Sender::note_refused_alone(const Delivery& end, Flight& of) {
   note_refused(end.id, Why::refused, end.topic, end.error);
 }
 
-/// Brokers refuse whole batches. The messages of one are tried alone, apart from the main stream.
+/// Brokers refuse whole batches. The messages of a refused batch are tried alone, apart from the main stream.
 void Sender::judge_refused_batch() {
   if (stream_.refused.size() == 1) {
     note_refused_alone(stream_.refused.front(), stream_.flight);
@@ -244,13 +244,13 @@ bool Sender::renew() {
   return true;
 }
 
-/// A failover behind a pooler that hides it, or a restore. The successor begins at the database's low-water mark.
+/// A failover that a pooler hides, or a restore. The successor begins at the database's low-water mark.
 void Sender::note_lost_commits() {
   has_lost_commits_ = true;
   log_.error("relay.commits_lost");
 }
 
-/// Before the next read, so that the database knows who waits behind them.
+/// Before the next read, so that the database knows which messages wait for them.
 bool Sender::set_failures_aside() {
   stopped_.clear();
   if (aside_.empty()) return true;
@@ -272,10 +272,10 @@ bool Sender::delete_sent() {
   std::size_t expected = 0;
   for (const inbox::SentMessage& each : sent_) {
     if (!each.lane) {
-      ++expected;  // an operator may have skipped those of lanes
+      ++expected;  // an operator may have skipped messages of lanes
       continue;
     }
-    next_lanes_ = {};  // the next one of its lane may follow
+    next_lanes_ = {};  // the next message of its lane may follow
     if (--lanes_[*each.lane] == 0) lanes_.erase(*each.lane);
   }
   sent_.clear();
@@ -325,8 +325,8 @@ bool Sender::read() {
   return true;
 }
 
-/// A transaction that was open for long may have ended, and its session may have published one of the messages that
-/// were just read: those in the gap go first. Returns whether all of them are sent; nullopt: the lease has ended.
+/// A transaction that was open for long may have ended, and its session may have published a message that was just
+/// read: messages in the gap go first. Returns whether all of them are sent; nullopt: the lease has ended.
 std::optional<bool> Sender::send_old_gaps(inbox::OutboxBite bite) {
   auto ranges = gaps_.note_running(inbox::running_transactions(connection_, gaps_.before()));
   while (!ranges.empty()) {
@@ -368,8 +368,8 @@ bool Sender::read_due_lanes() {
 
 // ---- sending
 
-/// Returns how many of the first rows are on their way or set aside; nullopt: the lease has ended. Messages behind a
-/// stopped one are set aside, and those that it stops in this batch.
+/// Returns how many of the first rows are on their way or set aside; nullopt: the lease has ended. Messages that follow
+/// a stopped message are set aside, also if it is stopped in this batch.
 std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
   const std::int64_t end_of_sent = frontier();
   learn_topics(rows);
@@ -409,7 +409,8 @@ void Sender::learn_topics(const inbox::OutboxRows& rows) {
   if (!topics.empty()) stream_.producer->learn(topics, longest_question);
 }
 
-/// The main producer has sent all messages below. A lane's message above may have to wait for one of its key.
+/// The main producer has sent all messages below. A lane's message above may have to wait for an earlier message of its
+/// key.
 std::int64_t Sender::frontier() const {
   if (const auto lowest = lowest_in_flight()) return *lowest;
   return is_caught_up_ ? std::numeric_limits<std::int64_t>::max() : highest_ + 1;
@@ -449,8 +450,8 @@ bool Sender::send(const inbox::OutboxRow& row) {
     return true;
   }
   if (!row.is_alone && readiness != kafka::Readiness::ready) return false;
-  // A dead letter has the identity of its event, and a second header `id` would hide it. In any other message those
-  // headers were forwarded from another one.
+  // A dead letter has the identity of its event, and a second header `id` would hide it. In any other message such
+  // headers were forwarded from another message.
   const bool is_dead_letter = event::find_packed(row.headers, dead_letter_header).has_value();
   for (const event::Header& header : event::unpack_headers(row.headers)) {
     const bool is_origin = header.name == event::origin_id_header || header.name == event::origin_topic_header ||

@@ -32,9 +32,9 @@ struct Counts {
   std::atomic<bool> is_owner{false};
 };
 
-/// Sends the outbox under one lease: the first messages of stopped lanes, and those of refused batches, by the trial,
-/// all others by the stream. Any failure of the stream or the lease ends the sender: its successor begins where the
-/// database says, and repeats at most the messages in flight. One thread.
+/// Sends the outbox under a lease: the first messages of stopped lanes, and the messages of refused batches, by the
+/// trial, all others by the stream. Any failure of the stream or the lease ends the sender: its successor begins where
+/// the database says, and repeats at most the messages in flight. Not thread-safe.
 class Sender final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -43,7 +43,7 @@ class Sender final {
     waiting,  ///< nothing to read; messages may be in flight
     lost,     ///< the lease was lost, or the database has lost commits
     failed,   ///< the main producer must be replaced
-    resized,  ///< the same, because it needs smaller batches
+    resized,  ///< as failed, because it needs smaller batches
   };
 
   Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int64_t low_water, Clock::time_point taken_at,
@@ -53,9 +53,9 @@ class Sender final {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  /// One round: ends of messages, deletion, the next messages. `reads`: look for messages. Throws DatabaseError.
+  /// A round: ends of messages, deletion, the next messages. `reads`: look for messages. Throws DatabaseError.
   State turn(bool reads);
-  /// Waits for the messages in flight, at most so long, deletes them and releases the lease.
+  /// Waits for the messages in flight, at most `longest`, deletes them and releases the lease.
   void finish(std::chrono::milliseconds longest);
 
   bool has_in_flight() const { return in_flight() > 0; }

@@ -26,7 +26,7 @@ struct InFlight {
 using Flight = std::map<std::int64_t, InFlight>;  ///< by id
 
 /// The main producer, which sends in order and in large batches, and its messages. It never recovers: once it is not
-/// `sending`, a successor takes its place. One thread.
+/// `sending`, a successor takes its place. Not thread-safe.
 class Stream final {
  public:
   using Clock = std::chrono::steady_clock;
@@ -53,7 +53,8 @@ class Stream final {
   bool is_check_due(Clock::time_point now) const { return now >= next_check_; }
   /// Brokers that answer and do not acknowledge a message would hold up all others. If they do not answer, nothing can
   /// be sent anyway; if they are slow, messages are acknowledged about in the order of sending. Returns the time before
-  /// which a message must have been sent to count as stalled, if one is. `oldest`: when the oldest message was sent.
+  /// which a message must have been sent to count as stalled, if any message is. `oldest`: when the oldest message was
+  /// sent.
   std::optional<Clock::time_point> find_stalled(Clock::time_point now, Clock::time_point oldest,
                                                 std::chrono::milliseconds stalled_after);
 

@@ -12,7 +12,7 @@
 
 namespace inboxd::relay {
 
-/// The producer that sends messages each in a batch of its own, and those messages. It fails alone. One thread.
+/// The producer that sends messages each in a batch of its own, and these messages. It fails alone. Not thread-safe.
 class Trial final {
  public:
   using Clock = std::chrono::steady_clock;
