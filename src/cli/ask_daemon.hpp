@@ -9,7 +9,7 @@ namespace inboxd::cli {
 /// Runs an operation in the running daemon of this configuration, over its admin port.
 operations::Answer ask_daemon(const config::Settings& settings, const operations::Operation& operation,
                               const operations::Arguments& arguments);
-/// The same for an operation of the table, by its verb.
+/// Asks for an operation of the table, by its verb.
 operations::Answer ask_daemon(const config::Settings& settings, const std::string& verb,
                               const operations::Arguments& arguments);
 

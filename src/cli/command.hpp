@@ -8,10 +8,10 @@
 
 namespace inboxd::cli {
 
-/// One row of the command table.
+/// A row of the command table.
 struct Command {
   std::string verb;  ///< `dead replay`
-  std::string help;  ///< one sentence
+  std::string help;  ///< a sentence
   std::vector<operations::Example> examples;
   std::vector<operations::Parameter> parameters;
   std::function<base::ExitCode(Session&, const operations::Arguments&)> run;
@@ -21,7 +21,7 @@ struct Command {
 /// Every command, in the order of the help.
 std::vector<Command> commands();
 
-// The commands beside the operations table.
+// The commands that are not in the operations table.
 Command run_command();
 Command check_command();
 Command migrate_command();

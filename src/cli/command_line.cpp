@@ -52,7 +52,7 @@ class HelpText final : public CLI::Formatter {
   std::map<const CLI::App*, std::vector<operations::Example>> examples_;
 };
 
-/// A command with its CLI11 application. An alias has one of its own.
+/// A command with its CLI11 application. An alias has its own application.
 struct Bound {
   const Command* command = nullptr;
   CLI::App* app = nullptr;
@@ -70,7 +70,7 @@ std::vector<operations::Example> first_examples() {
 const char* family_help(const std::string& family) {
   if (family == "events") return "Stored events and their history.";
   if (family == "dead") return "Events that failed for good in a handler.";
-  if (family == "lanes") return "Keys that wait behind a failed event.";
+  if (family == "lanes") return "Keys that wait for a failed event.";
   if (family == "outbox") return "Messages that a transaction published and that are not sent yet.";
   if (family == "quarantine") return "Records that could not become events.";
   if (family == "handlers") return "Registered handlers.";
@@ -218,7 +218,7 @@ class Application final {
     return "inboxd: " + where + one_line(what) + (what.ends_with("?") ? " See " : "; see ") + path + " -h\n";
   }
 
-  /// The mistake if one of these commands was expected.
+  /// The mistake if a command of these was expected.
   std::string which_command(const std::vector<const CLI::App*>& wanted) const {
     std::vector<std::string> names;
     for (const auto* app : wanted) names.push_back(app->get_name());

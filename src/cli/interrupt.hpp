@@ -21,7 +21,7 @@ class Interrupt final {
   /// Waits until Ctrl-C or SIGTERM, for `most` at most; true once a signal has come.
   bool wait(std::chrono::milliseconds most);
 
-  /// Lets signals end the process, including one that has come already.
+  /// Lets signals end the process, also a signal that has come already.
   void lift();
   /// Undoes lift().
   void restore();

@@ -11,7 +11,7 @@ namespace {
 
 using base::ExitCode;
 
-/// Session, connection and schema of one call.
+/// Session, connection and schema of a call.
 struct Work {
   Session& session;
   inbox::Connection& connection;
@@ -104,7 +104,7 @@ ExitCode migrate(Session& session, const operations::Arguments& arguments) {
 Command migrate_command() {
   using Kind = operations::Parameter::Kind;
   return {"migrate",
-          "Brings the database's schema up to date. May run beside daemons and other migrations.",
+          "Brings the database's schema up to date. May run at the same time as daemons and other migrations.",
           {{"migrate", "applies due migrations, functions and views"},
            {"migrate --plan > plan.sql", "prints the SQL, to be applied by: psql -v ON_ERROR_STOP=1 -f plan.sql"},
            {"migrate --check", "exit status 1 if something is due"}},

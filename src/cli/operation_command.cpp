@@ -21,7 +21,7 @@ using operations::Answer;
 constexpr auto refresh_every = std::chrono::seconds{2};
 constexpr auto progress_every = std::chrono::seconds{10};
 
-/// Shows progress: on one line of a terminal, else a line every ten seconds.
+/// Shows progress: on a single line of a terminal, else a line every ten seconds.
 class ProgressLine final {
  public:
   explicit ProgressLine(const Output& output) : output_{output} {}
@@ -54,7 +54,7 @@ class ProgressLine final {
   std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + progress_every;
 };
 
-/// Runs one command's operations, with a connection of its own.
+/// Runs a command's operations, with a connection of its own.
 class Operator final {
  public:
   Operator(const Session& session, const operations::Operation& operation, const config::Settings& settings,

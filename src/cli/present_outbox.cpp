@@ -13,7 +13,7 @@ std::string present_outbox(const Document& document, const Look& look) {
     if (column == "key" && row.at("whole_topic").get<bool>()) cell.text = "(all)";
   };
   const std::string first = count_at(document, "backlog") + " to send, " + count_at(document, "waiting") +
-                            " refused or behind a refused one\n";
+                            " refused or waiting for a refused message\n";
   return in_tone(first, Tone::plain, look) +
          present_rows(document.at("stopped"), operations::columns::stopped_message,
                       {"outbox_id", "topic", "key", "waiting", "attempts", "stopped_at", "due_at", "error"}, look,

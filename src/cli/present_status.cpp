@@ -12,7 +12,7 @@ namespace {
 
 namespace columns = operations::columns;
 
-/// With more partitions than this, `status` shows one line per topic.
+/// With more partitions than this, `status` shows a line per topic.
 constexpr std::size_t most_partitions = 24;
 
 struct TopicSum {
@@ -153,7 +153,7 @@ std::string windows(const Document& handlers, const Look& look) {
   return table.empty() ? "" : table.text(look);
 }
 
-/// The daemons that configure a handler, on one line.
+/// The daemons that configure a handler, on a single line.
 std::string configured_by(const Document& document, const std::string& what_they_do, const Look& look) {
   std::vector<std::string> daemons;
   for (const auto& daemon : document.at("configured_by")) daemons.push_back(one_line(daemon.get<std::string>()));
@@ -176,7 +176,7 @@ std::string first_sentence(const Document& document, const Look& look) {
   return in_tone(out + (since.empty() ? "" : ", since " + since) + "\n", Tone::bad, look);
 }
 
-/// One line per finding, with its remedy. The halted partitions follow the line with their number.
+/// A line per finding, with its remedy. The halted partitions follow the line with their number.
 std::string findings(const Document& document, const Look& look) {
   const auto& list = document.at("findings");
   if (list.empty()) return in_tone("all is well\n", Tone::good, look);
@@ -255,9 +255,11 @@ std::string present_window_closed(const Document& document, const Look& look) {
   const bool dry_run = document.at("dry_run").get<bool>();
   std::string out = one_line(text_at(document, "handler")) + ": the window " + (dry_run ? "would close" : "closes") +
                     " with " + number_at(document, "events") + " events";
-  if (document.at("is_running").get<bool>()) out += ", once the last one has ended";
+  if (document.at("is_running").get<bool>()) out += ", once the last window has ended";
   out += "\n";
-  if (document.at("configured_by").empty()) return out + "no running daemon configures it; the window waits for one\n";
+  if (document.at("configured_by").empty()) {
+    return out + "no running daemon configures it; the window waits for such a daemon\n";
+  }
   return out + configured_by(document, "and one of them runs it", look);
 }
 
@@ -265,7 +267,7 @@ std::string present_backfill(const Document& document, const Look& look) {
   if (!document.contains("handler")) return "";
   const std::string name = one_line(text_at(document, "handler"));
   const bool waits = document.at("configured_by").empty();
-  const std::string about_waiting = "no running daemon configures it; the back-fill waits for one\n";
+  const std::string about_waiting = "no running daemon configures it; the back-fill waits for such a daemon\n";
   if (document.at("dry_run").get<bool>()) {
     const std::string left = number_at(document, "left");
     if (document.at("cancels").get<bool>()) return name + ": would be cancelled with " + left + " offsets to go\n";
@@ -352,7 +354,7 @@ std::string present_accepted(const Document& document, const Look& look) {
              text_at(one, "position") + "\n";
     } else {
       out += place + ": the new topic (" + one_line(text_at(one, "new_incarnation")) + ") " +
-             (dry_run ? "would begin" : "begins") + " at 0; records of the old one that were not ingested are lost\n";
+             (dry_run ? "would begin" : "begins") + " at 0; records of the old topic that were not ingested are lost\n";
     }
   }
   return in_tone(out, Tone::plain, look);

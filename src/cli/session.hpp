@@ -27,12 +27,12 @@ struct Session {
   std::string config_file;
   bool json = false;
 
-  /// `inboxd: …` on stderr, one line.
+  /// `inboxd: …` on stderr, in a single line.
   void say(const std::string& message) const;
   /// Loads the configuration; nullopt: it has problems, which were all printed.
   /// `offline`: secrets stay empty.
   std::optional<config::Loaded> load(bool offline = false) const;
-  /// One JSON document on stdout.
+  /// A JSON document on stdout.
   void print(const operations::Document& document) const;
 };
 

@@ -23,7 +23,7 @@ std::size_t columns_of(std::string_view text);
 /// Cuts the text to the columns, at a character's end, with `…` at the cut.
 std::string clipped(std::string_view text, std::size_t columns);
 
-/// Escapes control characters and bytes that are not UTF-8, so that the text is one line of a terminal.
+/// Escapes control characters and bytes that are not UTF-8, so that the text is a single line of a terminal.
 std::string one_line(std::string_view text);
 
 enum class Align { left, right };
@@ -58,7 +58,7 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
-/// A list of names and values, for one thing in detail. Leaves out empty values.
+/// A list of names and values, for a single thing in detail. Leaves out empty values.
 class Sheet {
  public:
   void add(std::string name, std::string value, Tone tone = Tone::plain);

@@ -22,7 +22,7 @@ std::string time_text(std::string_view rfc3339);
 /// The member of a document as text; empty if it is missing or null.
 std::string text_at(const Document& document, std::string_view key);
 std::string number_at(const Document& document, std::string_view key);
-/// The same, with `≥` if counting stopped at a limit.
+/// The count, with `≥` if counting stopped at a limit.
 std::string count_at(const Document& document, std::string_view key);
 std::string time_at(const Document& document, std::string_view key);
 std::string size_at(const Document& document, std::string_view key);

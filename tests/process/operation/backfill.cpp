@@ -151,7 +151,7 @@ TEST_CASE("a handler that no daemon runs keeps its back-fill until a daemon runs
   CHECK(daemon->stop() == ExitStatus{0, 0});
   const auto asked = test.backfill({});
   CHECK(asked.status == ExitStatus{0, 0});
-  CHECK_THAT(asked.out, ContainsSubstring("no running daemon configures it; the back-fill waits for one"));
+  CHECK_THAT(asked.out, ContainsSubstring("no running daemon configures it; the back-fill waits for such a daemon"));
   daemon = test.admin.start();
   CHECK(test.admin.fixture.wait_done("late").is_perfect());
 }
