@@ -14,9 +14,9 @@
 
 namespace inboxd::admin {
 
-/// The admin port: health checks, metrics and every operation over HTTP. It has a thread for the sockets, which also
-/// answers health checks, a thread for metrics, and a thread for operations with a database connection of its own,
-/// opened on demand. Construct → start() → request_stop() → join().
+/// The admin port: health checks, metrics and every operation over HTTP. A thread has the sockets and
+/// answers health checks. Another one answers metrics. A third one runs operations, with a database connection of its
+/// own, opened on demand. Construct → start() → request_stop() → join().
 class AdminPort final {
  public:
   /// `daemon` outlives it.

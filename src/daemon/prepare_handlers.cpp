@@ -149,7 +149,7 @@ void register_until_certain(inbox::Connection& connection, const config::Setting
     may_be_done = may_be_done || failure->fault == inbox::Fault::in_doubt;
     const bool may_repeat = may_be_done || failure->fault == inbox::Fault::retry;
     const auto now = std::chrono::steady_clock::now();
-    // From the first failure on. A COMMIT without an answer took up to the deadline, and the next attempt may take as
+    // From the first failure on. A COMMIT without an answer lasted to the deadline, and the next attempt may take as
     // long.
     if (may_repeat && !end) end = now + 2 * settings.database.deadline;
     if (!may_repeat || failure->fault == inbox::Fault::stop || now >= *end || watchdog.must_end(now)) {

@@ -44,7 +44,7 @@ struct LeasedRun {
   std::int32_t claims = 1;
   std::optional<std::int32_t> sequence{};  ///< that it belongs to; it is leased as long as the sequence is owned
   std::int64_t ordinal = 0;                ///< in a sequence: its place in the order of storing
-  std::optional<std::int64_t> lane{};      ///< the hash of the order key whose events these are
+  std::optional<std::int64_t> lane{};      ///< the hash of its events' order key
   std::optional<std::int64_t> group{};     ///< the hash of the only key that a batch handler gets in a call
   bool never_expires = false;              ///< an operator has replayed it
   bool was_deferred = false;               ///< it has no attempt, but is no fresh event
@@ -79,7 +79,7 @@ struct ClaimRequest {
 struct Claimed {
   std::vector<LeasedRun> runs;
   int rows_locked = 0;  ///< equal to `rows`: there may be more
-  /// Deliveries whose events were purged: settle them as skipped.
+  /// Deliveries of purged events: settle them as skipped.
   std::vector<LeaseKey> empty;
   /// The excess, if releasing it failed: release it again.
   std::vector<LeaseKey> excess;

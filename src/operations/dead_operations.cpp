@@ -42,12 +42,12 @@ bool is_empty(const DeadFilter& filter) {
 struct Task {
   std::string verb;             ///< `dead replay`
   std::string past;             ///< `replayed`
-  bool any_too = false;         ///< includes letters that cannot be replayed (now)
+  bool any_too = false;         ///< includes dead letters that cannot be replayed (now)
   std::int64_t per_second = 0;  ///< 0: unlimited
 };
 
 struct Done {
-  std::int64_t picked = 0;   ///< of the picked letters, also letters that were gone
+  std::int64_t picked = 0;   ///< of the picked dead letters, also dead letters that were gone
   std::int64_t letters = 0;  ///< discarded
   Replayed brought_back;
   bool interrupted = false;
@@ -79,11 +79,11 @@ struct Picked {
   std::vector<std::int64_t> ids;
   std::map<std::string, std::int64_t> handlers;
   bool more = false;  ///< more match
-  /// Events that fail again die later: with --until, a repeated command leaves their new letters alone, so that it
+  /// Events that fail again die later: with --until, a repeated command leaves their new dead letters alone, so that it
   /// ends.
   event::Microseconds until = 0;
   NotNow left_out;          ///< matches that are left alone
-  std::int64_t parked = 0;  ///< events parked by the letters, which are replayed or released
+  std::int64_t parked = 0;  ///< events parked by the dead letters, which are replayed or released
 };
 
 /// Lists every id: a later dead letter can have a lower id, from a transaction that was still open.
@@ -162,7 +162,7 @@ Answer work_on(Context& context, const Arguments& arguments, const Task& task, c
     document[task.past] = done.letters;
     if (done.brought_back.letters > 0) document["released"] = done.brought_back.letters;
   }
-  const std::int64_t changed = done.letters + done.brought_back.letters;  // parked letters came along
+  const std::int64_t changed = done.letters + done.brought_back.letters;  // parked dead letters came along
   if (picked.parked == 0 && changed < done.picked) document["changed_meanwhile"] = done.picked - changed;
   document["interrupted"] = done.interrupted;
   if (!done.interrupted) return {base::ExitCode::done, document, about_more(task, picked)};

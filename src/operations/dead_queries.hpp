@@ -31,7 +31,7 @@ struct DeadFilter {
   std::optional<std::string> message;      ///< part of the last attempt's message, in any case
   Period died;
   std::optional<std::string> key;             ///< bytes
-  std::vector<std::int64_t> dead_letter_ids;  ///< letters with these or with event_ids; both empty: any
+  std::vector<std::int64_t> dead_letter_ids;  ///< dead letters with these or with event_ids; both empty: any
   std::vector<base::Uuid> event_ids;
 };
 
@@ -68,8 +68,8 @@ struct PickedLetter {
 /// By the clock that dates dead letters.
 event::Microseconds database_time(inbox::Connection& connection);
 
-/// The dead letters to replay or discard: letters of ordered keys key by key, others in the order of their partitions;
-/// letters that park a key come last. `any_too` includes letters that cannot be replayed (now).
+/// The dead letters to replay or discard: of ordered keys key by key, others in the order of their partitions;
+/// dead letters that park a key come last. `any_too` includes dead letters that cannot be replayed (now).
 std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
                                     std::int64_t limit);
 
@@ -84,7 +84,7 @@ NotNow count_dead_not_now(inbox::Connection& connection, const DeadFilter& filte
 std::int64_t count_parked_behind(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids);
 
 struct Replayed {
-  std::int64_t letters = 0;   ///< replayed, without letters that another operator changed meanwhile
+  std::int64_t letters = 0;   ///< replayed, without dead letters that another operator changed meanwhile
   std::int64_t restored = 0;  ///< events that had been purged
   /// Dead letters that park a key and have left more events parked: replay these next.
   std::vector<std::int64_t> parking;
@@ -95,7 +95,7 @@ struct Replayed {
 Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed,
                      const std::string& operation = "dead replay");
 
-/// Delivers the events that these dead letters have parked; the letters stay. Otherwise like replay_dead.
+/// Delivers the events that these dead letters have parked; the dead letters stay. Otherwise like replay_dead.
 Replayed release_parked(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
                         const Deed& deed, const std::string& operation = "lanes release");
 

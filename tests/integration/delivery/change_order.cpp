@@ -146,8 +146,8 @@ TEST_CASE("an event that failed in a window is put between its neighbours in mod
   inbox::register_handlers(in_order.connection(),
                            {settings_of(config::Mode::batch, config::OrderScope::partition)});
   in_order.database().run(
-      "insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, received_from, received_to) "
-      "select handler_id, " + std::to_string(in_order.shard) +
+      "insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, received_from, "
+      "received_to) select handler_id, " + std::to_string(in_order.shard) +
       ", 0, pending, inbox.count_of(pending), 'infinity', now(), now() from inbox.handler, (values "
       "('{[5,10)}'::int8multirange), ('{[20,25)}'), ('{[0,2),[4,5)}'), ('{[3,4)}')) v(pending)");
   inbox::register_handlers(in_order.connection(),

@@ -14,7 +14,7 @@ using Read = inbox::SequenceRead::State;
 using Clock = InFlight::Clock;
 using std::chrono::seconds;
 
-/// A batch handler of five events per call that owns its sequence and whose window has just closed.
+/// A batch handler of five events per call that owns its sequence, just after the close of its window.
 struct ClosedWindow {
   explicit ClosedWindow(config::GroupBy group_by = config::GroupBy::none, std::int64_t most_events = 10'000) {
     config::Handler settings;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr event::Microseconds second = 1'000'000;
 
-/// A run whose events occurred at these seconds; nullopt: unknown, stored at 50 s. They expire after 100 s.
+/// A run of events that occurred at these seconds; nullopt: unknown, stored at 50 s. They expire after 100 s.
 std::shared_ptr<settler::Run> run_of_times(const std::vector<std::optional<int>>& occurred, bool never = false) {
   auto lease = test::with_events(test::lease_of(test::offsets_from(10, occurred.size())),
                                  [&](event::Event& event, std::size_t i, auto&) {

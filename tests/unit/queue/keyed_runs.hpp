@@ -40,18 +40,18 @@ inline std::shared_ptr<settler::Run> run_in_order(const KeyedRun& from) {
 
 constexpr envelope::KeyHash key_a = 11, key_b = 22;
 
-/// A run of events from an offset on; the letters are their keys, `-` is none.
-inline std::shared_ptr<settler::Run> run_of_keys(std::int64_t first, std::string_view letters,
+/// A run of events from an offset on, with the keys of its characters; `-` is none.
+inline std::shared_ptr<settler::Run> run_of_keys(std::int64_t first, std::string_view names,
                                                  std::int64_t delivery_id = 1,
                                                  std::optional<std::int64_t> lane = std::nullopt) {
-  KeyedRun from{offsets_from(first, letters.size()), {}, delivery_id, lane};
-  for (const char letter : letters) {
-    from.keys.push_back(letter == 'a' ? key_a : letter == 'b' ? key_b : envelope::no_order_key);
+  KeyedRun from{offsets_from(first, names.size()), {}, delivery_id, lane};
+  for (const char name : names) {
+    from.keys.push_back(name == 'a' ? key_a : name == 'b' ? key_b : envelope::no_order_key);
   }
   return run_in_order(from);
 }
 
-/// A leased delivery of a sequence whose events have these record keys.
+/// A leased delivery of a sequence with events of these record keys.
 inline inbox::LeasedRun lease_with_keys(std::int64_t first, const std::vector<std::string>& keys,
                                         std::int64_t delivery_id) {
   auto out = with_events(lease_of(offsets_from(first, keys.size()), delivery_id),

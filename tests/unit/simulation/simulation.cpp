@@ -478,7 +478,7 @@ void Simulation::act(const Step& step) {
   }
 }
 
-/// A worker has taken events. An instance whose share of calls, or whose trial, has ended meanwhile may still run some
+/// A worker has taken events. After the end of its share of calls, or of its trial, an instance may still run some
 /// of them.
 void Simulation::check_limits(const SimulatedInstance::Worker& worker) {
   int calls = 0, trials = 0;
