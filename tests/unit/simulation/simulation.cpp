@@ -293,8 +293,8 @@ void Simulation::work(SimulatedInstance& instance, std::size_t number, std::uint
     random = random * 1'664'525 + 1'013'904'223;
     const auto dice = is_calm_ ? 15 : random >> 28;
     verdict.kind = dice < 3 ? Verdict::retry : dice == 3 ? Verdict::dead : dice == 4 ? Verdict::defer : Verdict::done;
-    if (dice == 5 && random >> 24 % 16 == 0) verdict.kind = Verdict::away;
-    if (dice == 6 && random >> 24 % 32 == 0) verdict.kind = Verdict::pause;
+    if (dice == 5 && random >> 20 & 1) verdict.kind = Verdict::away;
+    if (dice == 6 && (random >> 20 & 7) == 0) verdict.kind = Verdict::pause;
     if (verdict.kind != Verdict::done) verdict.error_class = "simulated";
     if (dice < 3 && how != Cancelled::failed) verdict.error_class = event::cancelled_class;
     if (dice < 3 || dice == 4 || dice == 5) verdict.delay = milliseconds{10 << (random >> 8) % 9};
@@ -308,7 +308,8 @@ void Simulation::work(SimulatedInstance& instance, std::size_t number, std::uint
   worker.work.busy += milliseconds{10};
   const CallCount count = batch.end_call(std::move(verdicts), milliseconds{10}, how);
   worker.is_on_trial = false;
-  if (how != Cancelled::failed) uncall(worker);  // cancelled events, and those behind them, are called again
+  // Events without an outcome, and the events behind them, are called again.
+  if (how != Cancelled::failed || batch.paused_by() || batch.away_for()) uncall(worker);
   instance.change_hold([&](Hold& hold) { hold.called(count.done, count.failed, count.error_class); });
   if (batch.paused_by()) instance.change_hold([&](Hold& hold) { hold.pause(*batch.paused_by()); });
   if (batch.away_for()) {
