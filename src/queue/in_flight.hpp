@@ -23,7 +23,7 @@ namespace inboxd::dispatcher {
 /// A handler's figures for metrics, status and tests.
 struct Stats {
   std::int64_t queued = 0;     ///< events in flight that no worker has taken
-  std::int64_t in_flight = 0;  ///< events, events that are not settled yet included
+  std::int64_t in_flight = 0;  ///< events, also events that are not settled yet
   std::int64_t in_flight_bytes = 0;
   std::int64_t reserved = 0;    ///< events that running ingest transactions may add
   std::int64_t target = 0;      ///< about a second of the handler's work

@@ -136,7 +136,7 @@ class CallShare final {
 
   int most_ = 0;
   int limit_ = 0;     ///< granted
-  int running_ = 0;   ///< workers with events, events left in a call included
+  int running_ = 0;   ///< workers with events, also workers left in a call
   int wanted_ = 0;    ///< as reported
   int reported_ = 0;  ///< as held, in the database
   bool is_waiting_ = false;
