@@ -33,9 +33,13 @@ Status status_of(const ConfigText& config, const std::string& kind) {
 }
 
 /// Asks until there is a finding of that kind.
-Status wait_for(const ConfigText& config, const std::string& kind) {
+/// Waits until a finding of the kind stands in the status, with `part` in its message.
+Status wait_for(const ConfigText& config, const std::string& kind, const std::string& part = "") {
   Status out;
-  const auto is_there = [&] { return !(out = status_of(config, kind)).finding.is_null(); };
+  const auto is_there = [&] {
+    out = status_of(config, kind);
+    return !out.finding.is_null() && out.finding.at("message").get<std::string>().find(part) != std::string::npos;
+  };
   try {
     wait_until("status has a finding " + kind, is_there, milliseconds{40'000});
   } catch (const std::exception&) {
@@ -56,11 +60,10 @@ TEST_CASE("every call fails: status says so, since when, with the last error and
   fixture.set("fail_type", "Bad");
   const auto daemon = fixture.start();
   fixture.events.produce(16, [](int i) { return KeyedEvents::Made{"key-" + std::to_string(i % 4), "Bad"}; });
-  const auto status = wait_for(fixture.config, "handler_fails");
+  const auto status = wait_for(fixture.config, "handler_fails", "; 4 keys wait");
   CHECK(status.code == 1);
   CHECK_THAT(message_of(status), ContainsSubstring("calls of handler recorder failed since"));
   CHECK_THAT(message_of(status), ContainsSubstring("told to fail"));
-  CHECK_THAT(message_of(status), ContainsSubstring("; 4 keys wait"));
   CHECK_THAT(remedy_of(status), ContainsSubstring("inboxd events retry --handler recorder"));
   CHECK_THAT(command(fixture.config, {"status"}).out, ContainsSubstring("1 problem, since 20"));
   daemon->wait_log("settler.event_failed");
@@ -73,9 +76,8 @@ TEST_CASE("a key is stuck: status names it, its error, and the events that wait 
   fixture.events.produce(20, [](int i) {
     return KeyedEvents::Made{i % 2 == 0 ? "cust-7" : "key-" + std::to_string(i), i == 0 ? "Bad" : "Happened"};
   });
-  const auto status = wait_for(fixture.config, "keys_blocked");
+  const auto status = wait_for(fixture.config, "keys_blocked", "key cust-7: 9 events wait for a failed event");
   CHECK(status.code == 0);
-  CHECK_THAT(message_of(status), ContainsSubstring("key cust-7: 9 events wait for a failed event"));
   CHECK_THAT(remedy_of(status), ContainsSubstring("inboxd lanes list --handler recorder"));
 }
 
@@ -93,9 +95,8 @@ TEST_CASE("the application is down: status names its address and error at once, 
   const auto early = wait_for(fixture.config, "service_just_away");
   CHECK(early.code == 0);
   CHECK_THAT(message_of(early), ContainsSubstring("http.unreachable: " + server + ": "));
-  const auto status = wait_for(fixture.config, "service_away");
+  const auto status = wait_for(fixture.config, "service_away", "5 events pending");
   CHECK(status.code == 1);
-  CHECK_THAT(message_of(status), ContainsSubstring("5 events pending"));
   CHECK_THAT(remedy_of(status), ContainsSubstring("start the service"));
 }
 
@@ -166,9 +167,9 @@ TEST_CASE("events without a key reach a handler that keeps order: status says so
   fixture.note(ids);
   CHECK(fixture.wait_done().is_perfect());
   if (!chooses) {
-    const auto status = wait_for(fixture.config, "events_without_key");
+    const auto status = wait_for(fixture.config, "events_without_key",
+                                 "50 events of handler recorder have no key and run in no order");
     CHECK(status.code == 0);
-    CHECK_THAT(message_of(status), ContainsSubstring("50 events of handler recorder have no key and run in no order"));
     CHECK_THAT(remedy_of(status), ContainsSubstring("missing_key"));
   } else {
     std::vector<std::string> called;
