@@ -18,11 +18,11 @@ using namespace std::chrono_literals;
 enum Lanes : std::size_t { reading_lane, operating_lane };
 
 /// A statement of an operation takes milliseconds; the client should soon learn that the database hangs.
-constexpr auto longest_statement = std::chrono::milliseconds{10s};
+constexpr auto max_statement = std::chrono::milliseconds{10s};
 
 config::Database database_for(const config::Settings& settings) {
   config::Database out = settings.database;
-  out.deadline = std::min({out.deadline, settings.admin.answer_timeout, longest_statement});
+  out.deadline = std::min({out.deadline, settings.admin.answer_timeout, max_statement});
   return out;
 }
 

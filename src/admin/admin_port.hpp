@@ -5,7 +5,7 @@
 
 #include "admin/gate.hpp"
 #include "admin/http_server.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "config/settings.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/watchdog.hpp"

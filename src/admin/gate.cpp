@@ -9,7 +9,7 @@
 namespace inboxd::admin {
 namespace {
 
-constexpr std::size_t longest_actor = 100;
+constexpr std::size_t max_actor = 100;
 
 bool is_address(const std::string& host) {
   in6_addr buffer{};
@@ -135,7 +135,7 @@ std::optional<HttpResponse> Gate::refuse_media(const HttpRequest& request) {
 std::string Gate::actor_of(const HttpRequest& request) {
   std::string out = "admin port, " + request.peer.name;
   if (const std::string* const claimed = request.header(actor_header); claimed != nullptr && !claimed->empty()) {
-    out = base::escape_controls(base::shorten(*claimed, longest_actor)) + ", " + out;
+    out = base::escape_controls(base::shorten(*claimed, max_actor)) + ", " + out;
   }
   return out;
 }

@@ -35,7 +35,7 @@ bool Lane::add(Job job) {
   {
     const base::Lock lock{mutex_};
     const auto is_alike = [&](const Job& waiting) { return waiting.has_token == job.has_token; };
-    if (std::count_if(jobs_.begin(), jobs_.end(), is_alike) >= static_cast<std::ptrdiff_t>(most_waiting_)) return false;
+    if (std::count_if(jobs_.begin(), jobs_.end(), is_alike) >= static_cast<std::ptrdiff_t>(max_waiting_)) return false;
     const auto has_none = [](const Job& waiting) { return !waiting.has_token; };
     const auto first_without = std::find_if(jobs_.begin(), jobs_.end(), has_none);
     jobs_.insert(job.has_token ? first_without : jobs_.end(), std::move(job));

@@ -33,8 +33,8 @@ class Lane final {
     NobodyWaits nobody_waits;
     bool has_token = false;
   };
-  /// `most_waiting` jobs with a token, and as many without.
-  Lane(std::string name, std::size_t most_waiting) : name_{std::move(name)}, most_waiting_{most_waiting} {}
+  /// `max_waiting` jobs with a token, and as many without.
+  Lane(std::string name, std::size_t max_waiting) : name_{std::move(name)}, max_waiting_{max_waiting} {}
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
@@ -53,7 +53,7 @@ class Lane final {
   void run();
 
   const std::string name_;
-  const std::size_t most_waiting_;
+  const std::size_t max_waiting_;
   mutable base::Mutex mutex_;
   base::Condition changed_;
   std::deque<Job> jobs_ GUARDED_BY(mutex_);

@@ -16,7 +16,7 @@
 #include "admin/listener.hpp"
 #include "admin/stream.hpp"
 #include "admin/tls.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mutex.hpp"
 #include "base/result.hpp"
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "admin/stream.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/result.hpp"
 #include "config/settings.hpp"
 

@@ -15,7 +15,7 @@ namespace {
 /// Enough for the handler of a signal, on every processor.
 constexpr std::size_t signal_stack_size = 64 * 1024;
 /// The most calls that a crash report names. On a plugin's own thread it may have been any of them.
-constexpr int most_calls = 4;
+constexpr int max_calls = 4;
 
 // A signal handler has no argument of ours: these are the exception to "no globals".
 std::array<std::atomic<const CrashMark*>, 4'096> marks;
@@ -116,7 +116,7 @@ class CrashReport final {
       const CrashMark* const mark = each.load(std::memory_order_acquire);
       if (mark == nullptr || !mark->is_on_.load(std::memory_order_acquire)) continue;
       if (of_thread && pthread_equal(mark->thread_.load(), thread) == 0) continue;
-      if (++calls > most_calls) break;
+      if (++calls > max_calls) break;
       CrashLine line{line_format.load()};
       begin_line(line, text);
       line.fact("signal", name_of_signal(signal));

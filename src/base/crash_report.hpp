@@ -8,7 +8,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/uuid.hpp"
 
 /// The line of a process that ends by SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL: the signal, and the calls during

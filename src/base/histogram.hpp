@@ -12,9 +12,9 @@ namespace inboxd::base {
 /// Tally and adds it from time to time.
 class Histogram final {
  public:
-  static constexpr std::size_t most_bounds = 16;
+  static constexpr std::size_t max_bounds = 16;
 
-  /// Ascending, at most `most_bounds`. Values above the last bound are counted, too.
+  /// Ascending, at most `max_bounds`. Values above the last bound are counted, too.
   explicit Histogram(std::initializer_list<double> bounds) : bounds_{bounds} {}
   Histogram(const Histogram&) = delete;
   Histogram& operator=(const Histogram&) = delete;
@@ -26,7 +26,7 @@ class Histogram final {
 
   /// A thread's observations that are not added yet.
   struct Tally {
-    std::array<std::uint32_t, most_bounds + 1> counts{};
+    std::array<std::uint32_t, max_bounds + 1> counts{};
     double sum = 0;
     bool empty = true;
   };
@@ -69,7 +69,7 @@ class Histogram final {
   }
 
   std::vector<double> bounds_;
-  std::array<std::atomic<std::uint64_t>, most_bounds + 1> counts_{};
+  std::array<std::atomic<std::uint64_t>, max_bounds + 1> counts_{};
   std::atomic<double> sum_{0};
 };
 

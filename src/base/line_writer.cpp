@@ -18,7 +18,7 @@
 namespace inboxd::base {
 namespace {
 
-constexpr std::size_t most_waiting_bytes = 256 << 10;
+constexpr std::size_t max_waiting_bytes = 256 << 10;
 /// A pipe that poll() calls writable takes this many bytes without blocking (PIPE_BUF).
 constexpr std::size_t at_once = 4096;
 constexpr int look_every_ms = 100;
@@ -125,7 +125,7 @@ bool LineWriter::write(std::string_view line) {
     if (written == line.size()) return true;
     if (written) line.remove_prefix(*written);
   }
-  if (shared_->waiting.size() + line.size() > most_waiting_bytes) {
+  if (shared_->waiting.size() + line.size() > max_waiting_bytes) {
     ++shared_->lost;
     return false;
   }

@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 
 namespace inboxd::base {
 

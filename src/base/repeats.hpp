@@ -13,9 +13,9 @@ class Repeats final {
   explicit Repeats(Clock::duration quiet = std::chrono::seconds{30}) : quiet_{quiet} {}
 
   bool is_news(const std::string& what, Clock::time_point now = Clock::now()) {
-    constexpr std::size_t most_kinds = 1'000;
-    if (told_.size() >= most_kinds) std::erase_if(told_, [&](const auto& one) { return now - one.second >= quiet_; });
-    if (told_.size() >= most_kinds) told_.clear();
+    constexpr std::size_t max_kinds = 1'000;
+    if (told_.size() >= max_kinds) std::erase_if(told_, [&](const auto& one) { return now - one.second >= quiet_; });
+    if (told_.size() >= max_kinds) told_.clear();
     const auto [told, is_new] = told_.try_emplace(what, now);
     if (!is_new && now - told->second < quiet_) return false;
     told->second = now;

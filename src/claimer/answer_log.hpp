@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "queue/batch_window.hpp"
 #include "queue/requests.hpp"
 

@@ -204,7 +204,7 @@ void Claimer::limit_visits(const Handlers& handlers) {
   for (const auto& handler : handlers) {
     const auto lease = handler->lease();
     if (!lease.is_at_stake) continue;
-    const auto half = std::max(lease.length / 2, limits_.shortest_deadline);
+    const auto half = std::max(lease.length / 2, limits_.min_deadline);
     visit_limit_.longest = std::min(visit_limit_.longest.value_or(half), half);
   }
   if (visit_limit_.longest) visit_limit_.end = Clock::now() + *visit_limit_.longest;

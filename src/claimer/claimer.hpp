@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/heartbeat.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "claimer/database.hpp"
 #include "claimer/suspects.hpp"
 #include "queue/claimer_signals.hpp"
@@ -30,7 +30,7 @@ class Claimer final {
     std::chrono::milliseconds turn{1'000};  ///< the longest sleep of the loop
     /// The statements of a claim together, and all renewals together, may take half of the shortest lease at stake, so
     /// that it is renewed in time; at least this long, however short the lease is.
-    std::chrono::milliseconds shortest_deadline{1'000};
+    std::chrono::milliseconds min_deadline{1'000};
     settler::DatabaseBackoff::Limits backoff;
   };
 

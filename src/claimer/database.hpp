@@ -3,7 +3,7 @@
 #include <functional>
 #include <optional>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "inbox/watchdog.hpp"

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "inbox/claim.hpp"
 #include "queue/claimer_signals.hpp"
 #include "queue/in_flight.hpp"

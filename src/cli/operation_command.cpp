@@ -18,8 +18,8 @@ namespace {
 using base::ExitCode;
 using operations::Answer;
 
-constexpr auto refresh_every = std::chrono::seconds{2};
-constexpr auto progress_every = std::chrono::seconds{10};
+constexpr auto refresh_interval = std::chrono::seconds{2};
+constexpr auto progress_interval = std::chrono::seconds{10};
 
 /// Shows progress: on a single line of a terminal, else a line every ten seconds.
 class ProgressLine final {
@@ -35,7 +35,7 @@ class ProgressLine final {
     const auto now = std::chrono::steady_clock::now();
     const bool is_over = progress.done == progress.of;
     if (!output_.messages_are_seen && now < next_ && !is_over) return;
-    next_ = now + progress_every;
+    next_ = now + progress_interval;
     std::string line = progress.what + " " + number_text(progress.done);
     if (progress.of > 0) line += " of " + number_text(progress.of);
     if (output_.messages_are_seen) {
@@ -51,7 +51,7 @@ class ProgressLine final {
   const Output& output_;
   bool is_open_ = false;
   std::string last_;  ///< line
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + progress_every;
+  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + progress_interval;
 };
 
 /// Runs a command's operations, with a connection of its own.
@@ -186,7 +186,7 @@ ExitCode watch(const Session& session, const operations::Operation& operation, c
     if (!answer.message.empty()) text += in_tone(one_line(answer.message), Tone::bad, session.output.look) + "\n";
     session.output.out << (clears ? "\x1b[H\x1b[2J" : "") << text << (clears ? "" : "\n") << std::flush;
     if (!is_worth_watching(answer.code)) return answer.code;
-  } while (session.output.out.good() && !interrupt.wait(refresh_every));
+  } while (session.output.out.good() && !interrupt.wait(refresh_interval));
   return ExitCode::done;
 }
 

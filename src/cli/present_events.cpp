@@ -9,8 +9,8 @@ namespace {
 
 namespace columns = operations::columns;
 
-constexpr std::size_t longest_payload = 4000;
-constexpr std::size_t longest_header = 500;
+constexpr std::size_t max_payload = 4000;
+constexpr std::size_t max_header = 500;
 
 /// Escapes each line by itself, so that JSON of several lines stays readable.
 std::string escaped_lines(std::string_view text, std::string_view indent) {
@@ -88,7 +88,7 @@ std::string present_content(const Document& record, const Look& look) {
     for (const auto& header : *headers) {
       const bool is_null = header.at("value").is_null();
       out += "  " + one_line(bytes_at(header, "name")) + ": " +
-             (is_null ? "null" : one_line(base::shorten(bytes_at(header, "value"), longest_header))) + "\n";
+             (is_null ? "null" : one_line(base::shorten(bytes_at(header, "value"), max_header))) + "\n";
     }
   }
   const auto size = record.find("payload_size");
@@ -100,8 +100,8 @@ std::string present_content(const Document& record, const Look& look) {
   out += in_tone("payload, " + bytes_text(size->get<std::int64_t>()), Tone::faint, look) + "\n";
   if (payload->is_null()) return out + "  not kept: too large\n";
   const std::string text = bytes_at(record, "payload");
-  out += escaped_lines(base::shorten(text, longest_payload), "  ");
-  if (text.size() > longest_payload) out += in_tone("  (--json shows all of it)", Tone::faint, look) + "\n";
+  out += escaped_lines(base::shorten(text, max_payload), "  ");
+  if (text.size() > max_payload) out += in_tone("  (--json shows all of it)", Tone::faint, look) + "\n";
   return out;
 }
 

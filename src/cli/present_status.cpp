@@ -13,7 +13,7 @@ namespace {
 namespace columns = operations::columns;
 
 /// With more partitions than this, `status` shows a line per topic.
-constexpr std::size_t most_partitions = 24;
+constexpr std::size_t max_partitions = 24;
 
 struct TopicSum {
   std::int64_t partitions = 0;
@@ -317,7 +317,7 @@ std::string present_status(const Document& document, const Look& look) {
   std::string out = findings(document, look) + "\n";
   if (partitions.empty())
     out += "no partition is ingested yet\n";
-  else if (partitions.size() > most_partitions)
+  else if (partitions.size() > max_partitions)
     out += sums_by_topic(partitions, look);
   else
     out += present_rows(partitions, columns::partition,

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/exit_code.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "cli/terminal_text.hpp"
 #include "config/load.hpp"
 #include "operations/operation.hpp"

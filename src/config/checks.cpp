@@ -370,7 +370,7 @@ void check_handler(const Settings& settings, std::size_t index, Reading& reading
                  "); raise retry.cap, or remove it");
   }
   const auto& keep = settings.retention.failures;
-  if (const auto span = longest_span(handler.retry); keep && span > *keep) {
+  if (const auto span = max_span(handler.retry); keep && span > *keep) {
     reading.findings.warning(reading.mentioned.nearest("retention.failures"), "retention.failures",
                              "shorter than the retries of handler " + handler.name + ", which may take " +
                                  duration_text(std::chrono::ceil<std::chrono::hours>(span)) +

@@ -15,7 +15,7 @@
 namespace inboxd::config {
 namespace {
 
-constexpr std::size_t longest_text = 4'096;
+constexpr std::size_t max_text = 4'096;
 
 template <class Number>
 std::optional<Number> parse_number(std::string_view text) {
@@ -36,7 +36,7 @@ bool has_controls(std::string_view text) {
 }
 
 bool fits(const Expression& expression, const std::string& text) {
-  return text.size() <= longest_text && !has_controls(text) && expression.matches(text);
+  return text.size() <= max_text && !has_controls(text) && expression.matches(text);
 }
 
 std::optional<Value> choice_of(const Description& about, const std::string& text) {

@@ -17,7 +17,7 @@ using std::chrono::days;
 using std::chrono::sys_days;
 
 /// Beyond the longest distance of two 29 Februaries.
-constexpr days longest_search{3'660};
+constexpr days max_search{3'660};
 
 struct Field {
   const char* name;
@@ -181,7 +181,7 @@ sys_days Cron::local_day(Time time) const {
 std::optional<Cron::Time> Cron::next(Time after) const {
   std::optional<Time> out;
   const sys_days first = local_day(after);
-  for (sys_days day = first; !out && day <= first + longest_search; day += days{1}) {
+  for (sys_days day = first; !out && day <= first + max_search; day += days{1}) {
     each_of_day(day, [&](Time at) {
       if (at > after && (!out || at < *out)) out = at;
     });
@@ -192,7 +192,7 @@ std::optional<Cron::Time> Cron::next(Time after) const {
 std::optional<Cron::Time> Cron::last(Time after, Time until) const {
   std::optional<Time> out;
   const sys_days newest = local_day(until);
-  const sys_days oldest = std::max(local_day(after), newest - longest_search);
+  const sys_days oldest = std::max(local_day(after), newest - max_search);
   for (sys_days day = newest; !out && day >= oldest; day -= days{1}) {
     each_of_day(day, [&](Time at) {
       if (at > after && at <= until && (!out || at > *out)) out = at;

@@ -14,8 +14,8 @@
 namespace inboxd::config {
 namespace {
 
-constexpr std::size_t most_topics = 1'000;
-constexpr std::size_t most_handlers = 1'000;
+constexpr std::size_t max_topics = 1'000;
+constexpr std::size_t max_handlers = 1'000;
 
 bool is_list_key(const std::string& key) { return key == "topics" || key == "handlers" || key == "handler_defaults"; }
 
@@ -47,7 +47,7 @@ class Loader final {
     Texts names = names_below(table_.settings, "");
     names.insert(names.end(), {"topics", "handlers", "handler_defaults"});
     read_group(document, "", "", table_.settings, settings, names);
-    read_list(document, "topics", most_topics, [&](const Node& item, const std::string& key) {
+    read_list(document, "topics", max_topics, [&](const Node& item, const std::string& key) {
       settings.topics.emplace_back();
       read_owner(item, key, table_.topics, settings.topics.back());
     });
@@ -56,7 +56,7 @@ class Loader final {
       read_owner(*node, "handler_defaults", table_.handler_defaults(), common, false);
       take_secrets("handler_defaults", common);
     }
-    read_list(document, "handlers", most_handlers, [&](const Node& item, const std::string& key) {
+    read_list(document, "handlers", max_handlers, [&](const Node& item, const std::string& key) {
       settings.handlers.push_back(common);
       read_owner(item, key, table_.handlers, settings.handlers.back());
       take_secrets(key, settings.handlers.back());

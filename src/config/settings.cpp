@@ -7,7 +7,7 @@ namespace inboxd::config {
 namespace {
 
 /// Beyond any cap; keeps the exponent finite.
-constexpr std::int32_t most_doublings = 62;
+constexpr std::int32_t max_doublings = 62;
 
 /// In milliseconds; a double, because a large attempt would overflow an integer.
 double growth(const Retry& retry, std::int32_t attempt) {
@@ -18,7 +18,7 @@ double growth(const Retry& retry, std::int32_t attempt) {
     case Backoff::linear:
       return base * attempt;
     case Backoff::exponential:
-      return std::ldexp(base, std::min(attempt - 1, most_doublings));
+      return std::ldexp(base, std::min(attempt - 1, max_doublings));
   }
   return base;
 }
@@ -90,7 +90,7 @@ std::string order_text(const Handler& handler) {
          word_of(handler.missing_key) + "/" + handler.order_by;
 }
 
-std::chrono::milliseconds longest_span(const Retry& retry) {
+std::chrono::milliseconds max_span(const Retry& retry) {
   std::chrono::milliseconds sum{0};
   for (std::int32_t attempt = 1; attempt < retry.max_attempts; ++attempt) sum += delay_after(retry, attempt);
   return std::chrono::milliseconds{std::llround(static_cast<double>(sum.count()) * (1.0 + retry.jitter))};

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 
 namespace inboxd::config {
 
@@ -165,7 +165,7 @@ struct Retry {
 milliseconds delay_after(const Retry& retry, std::int32_t attempt);
 
 /// The longest time from the first attempt to the last, jitter included. Pure.
-milliseconds longest_span(const Retry& retry);
+milliseconds max_span(const Retry& retry);
 
 /// sequential: events of an order key run in order. single: in no order. batch: all of a window together.
 enum class Mode { sequential, single, batch };

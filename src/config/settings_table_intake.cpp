@@ -8,10 +8,10 @@ using namespace rows;
 
 /// A PostgreSQL message ends at 1 GiB. A batch may exceed its limit by one record. The record's payload, key and
 /// headers may each reach the topic's limit.
-constexpr std::int64_t most_batch = 256 * mebibyte;
-constexpr std::int64_t most_payload = 128 * mebibyte;
+constexpr std::int64_t max_batch = 256 * mebibyte;
+constexpr std::int64_t max_payload = 128 * mebibyte;
 /// No run spans more offsets (sql/README.md), so no run holds more events.
-constexpr std::int64_t most_run_events = 10'000;
+constexpr std::int64_t max_run_events = 10'000;
 
 void add_database(std::vector<Row<Settings>>& rows) {
   const auto add = [&](Description about, auto member) {
@@ -132,7 +132,7 @@ std::vector<Row<Topic>> topic_rows() {
              "A record without an id goes to quarantine, or gets an id made from its position or its content (digest: "
              "records of equal content are a single event)."),
       &Topic::on_missing_id);
-  add(size("payload_limit", 1, most_payload,
+  add(size("payload_limit", 1, max_payload,
            "The largest payload, key, or all headers together; larger records go to quarantine."),
       &Topic::payload_limit);
   add(choice("tombstones", {"store", "skip"}, "Whether records without a value become events."), &Topic::tombstones);
@@ -156,7 +156,7 @@ void add_ingest(std::vector<Row<Settings>>& rows) {
   add(number("ingest.connections", 1, 64, "Database connections that store batches in parallel."),
       &Ingest::connections);
   add(number("ingest.batch_events", 1, 100'000, "The most events of a transaction."), &Ingest::batch_events);
-  add(size("ingest.batch_bytes", kibibyte, most_batch, "The most bytes of a transaction; a single event always fits."),
+  add(size("ingest.batch_bytes", kibibyte, max_batch, "The most bytes of a transaction; a single event always fits."),
       &Ingest::batch_bytes);
   add(size("ingest.queued_bytes", mebibyte, gibibyte,
            "The most bytes of fetched payloads in the Kafka client, divided among the connections; keys and headers do "
@@ -171,8 +171,7 @@ void add_ingest(std::vector<Row<Settings>>& rows) {
                "How long a batch waits for more records; at 0ms, the records that arrive during a commit form the next "
                "batch."),
       &Ingest::batch_wait);
-  add(number("ingest.run_events", 1, most_run_events,
-             "The most events of a delivery; 1 writes a row for each event."),
+  add(number("ingest.run_events", 1, max_run_events, "The most events of a delivery; 1 writes a row for each event."),
       &Ingest::run_events);
 }
 

@@ -8,7 +8,7 @@
 namespace inboxd::config {
 namespace {
 
-constexpr std::size_t longest_word = 80;
+constexpr std::size_t max_word = 80;
 
 std::string folded(std::string_view word) {
   std::string out;
@@ -39,7 +39,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::optional<std::string> closest(std::string_view word, const std::vector<std::string>& candidates) {
-  if (word.size() > longest_word) return std::nullopt;
+  if (word.size() > max_word) return std::nullopt;
   const std::string wanted = folded(word);
   std::optional<std::string> best;
   std::size_t least = std::max<std::size_t>(1, wanted.size() / 3) + 1;

@@ -19,7 +19,7 @@ struct Unit {
 constexpr std::array duration_units{Unit{"d", 86'400'000}, Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000},
                                     Unit{"ms", 1}};
 constexpr std::array size_units{Unit{"GiB", 1 << 30}, Unit{"MiB", 1 << 20}, Unit{"KiB", 1 << 10}, Unit{"B", 1}};
-constexpr std::int64_t longest_duration = 36'500 * duration_units.front().factor;
+constexpr std::int64_t max_duration = 36'500 * duration_units.front().factor;
 constexpr std::int64_t largest_size = std::int64_t{1} << 50;
 
 std::optional<std::int64_t> parse_with_unit(std::string_view text, std::span<const Unit> units, std::int64_t limit) {
@@ -110,7 +110,7 @@ class Cursor {
 }  // namespace
 
 std::optional<milliseconds> parse_duration(std::string_view text) {
-  const auto value = parse_with_unit(text, duration_units, longest_duration);
+  const auto value = parse_with_unit(text, duration_units, max_duration);
   return value ? std::optional{milliseconds{*value}} : std::nullopt;
 }
 

@@ -16,7 +16,7 @@ namespace inboxd::consumer {
 namespace {
 
 /// The most header bytes kept of a record that is too large.
-constexpr std::size_t most_header_bytes = 8 << 10;
+constexpr std::size_t max_header_bytes = 8 << 10;
 /// Bytes of a header in addition to its name and value.
 constexpr std::size_t header_overhead = 8;
 /// The record's own timestamp, if it is before 1970, as text.
@@ -52,7 +52,7 @@ std::vector<event::Header> first_of(const std::vector<event::Header>& headers) {
   std::size_t size = 0;
   for (const event::Header& header : headers) {
     size += event::packed_size({header});
-    if (size > most_header_bytes) break;
+    if (size > max_header_bytes) break;
     out.push_back(header);
   }
   return out;
@@ -137,7 +137,7 @@ void decode(Batch& batch, bool quarantine_is_full) {
     for (std::size_t i = 0; i < part.messages.size(); ++i) {
       const rd_kafka_message_t& message = *part.messages[i];
       event::Record record = record_of(message, std::exchange(headers, {}), batch.arena);
-      std::size_t rule = envelope::most_rules;
+      std::size_t rule = envelope::max_rules;
       auto decoded = envelope::decode(record, part.shard->rules, batch.arena, &rule);
       if (auto* rejected = std::get_if<envelope::Rejected>(&decoded); rejected != nullptr && quarantine_is_full) {
         batch.refused.push_back({part.shard, message.offset, std::move(*rejected)});

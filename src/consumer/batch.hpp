@@ -18,7 +18,7 @@ namespace inboxd::consumer {
 
 /// Counts of decoded records by the rule that matched (the last: none) and by result.
 template <class Number>
-using DecodeCounts = std::array<std::array<Number, envelope::decode_results>, envelope::most_rules + 1>;
+using DecodeCounts = std::array<std::array<Number, envelope::decode_results>, envelope::max_rules + 1>;
 
 /// The records of a shard in a batch.
 struct Part {

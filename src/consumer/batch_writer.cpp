@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "consumer/poison.hpp"
+#include "consumer/poison_search.hpp"
 #include "inbox/answer.hpp"
 
 namespace inboxd::consumer {
@@ -17,8 +17,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto first_backoff = 50ms;
-constexpr auto longest_backoff = 5'000ms;
+constexpr auto initial_backoff = 50ms;
+constexpr auto max_backoff = 5'000ms;
 constexpr auto backoff_step = 20ms;
 /// Between two checks for lost registrations.
 constexpr auto restore_wait = 200ms;
@@ -113,7 +113,7 @@ BatchWriter::BatchWriter(const config::Settings& settings, const base::Uuid& own
       routing_{connection, registrations, settings.database.deadline, log} {}
 
 BatchWriter::Written BatchWriter::write(Batch& batch, const std::function<bool()>& give_up) {
-  std::chrono::milliseconds backoff = first_backoff;
+  std::chrono::milliseconds backoff = initial_backoff;
   const auto began = std::chrono::steady_clock::now();
   TriesInDoubt in_doubt;
   std::optional<ScopedCount> held;
@@ -158,7 +158,7 @@ BatchWriter::Written BatchWriter::write(Batch& batch, const std::function<bool()
     }
     counts_.repeats += 1;
     if (!wait(backoff, give_up)) return {true, {}};
-    backoff = std::min<std::chrono::milliseconds>(backoff * 2, longest_backoff);
+    backoff = std::min<std::chrono::milliseconds>(backoff * 2, max_backoff);
   }
 }
 

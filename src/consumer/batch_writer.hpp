@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/histogram.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "consumer/batch.hpp"
-#include "consumer/disk_trouble.hpp"
+#include "consumer/disk_shortage.hpp"
 #include "consumer/hand_off.hpp"
 #include "consumer/routing.hpp"
 #include "inbox/connection.hpp"
@@ -23,7 +23,7 @@ namespace inboxd::consumer {
 struct IngestCounts {
   std::atomic<std::uint64_t> stored{0}, duplicates{0}, conflicts{0}, quarantined{0}, batches{0}, repeats{0},
       mismatches{0};
-  DiskTrouble disk;  ///< the last batch failed with 53100
+  DiskShortage disk;                            ///< the last batch failed with 53100
   std::atomic<bool> quarantine_is_full{false};  ///< maintenance sets it: a record for quarantine halts its partition
   std::atomic<int> held{0};  ///< ingesters that wait for lost registrations to be restored
   DecodeCounts<std::atomic<std::uint64_t>> decoded{};

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* query_client_refresh_ms = "2000";
 constexpr std::chrono::seconds watch_interval{1};
 /// Ending a client takes milliseconds, unless the library waits for itself.
-constexpr std::chrono::seconds longest_destroy{10};
+constexpr std::chrono::seconds max_destroy{10};
 
 /// Destroys both clients without leaving the group, in a thread of its own. False: the library waits for something, and
 /// the thread is left running. `query` may have other owners.
@@ -27,7 +27,7 @@ bool destroy(kafka::Client member, std::shared_ptr<rd_kafka_t> query) {
     rd_kafka_destroy_flags(member, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     promise.set_value();
   }}.detach();
-  return done.wait_for(longest_destroy) == std::future_status::ready;
+  return done.wait_for(max_destroy) == std::future_status::ready;
 }
 
 std::chrono::milliseconds session_timeout_of(const rd_kafka_conf_t* conf) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/heartbeat.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mutex.hpp"
 #include "base/result.hpp"
 #include "base/stop_signal.hpp"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/result.hpp"
 #include "config/topics.hpp"
 #include "event/record.hpp"

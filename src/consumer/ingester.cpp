@@ -12,9 +12,9 @@ namespace {
 constexpr int idle_wait_ms = 500;
 /// Records taken from the queue at once.
 constexpr std::size_t portion = 500;
-constexpr int most_periodic_pending = 2;
+constexpr int max_periodic_pending = 2;
 /// After an unexpected error: as long as the longest wait for a database.
-constexpr std::chrono::milliseconds rest_for{5'000};
+constexpr std::chrono::milliseconds rest_timeout{5'000};
 constexpr std::chrono::milliseconds rest_step{20};
 
 bool is_periodic(const ToIngester& message) {
@@ -63,7 +63,7 @@ void Ingester::join() {
 void Ingester::send(ToIngester message) {
   const bool periodic = is_periodic(message);
   // While the database is away, the last periodic messages wait, and more of them would only pile up.
-  if (periodic && periodic_pending_ >= most_periodic_pending) return;
+  if (periodic && periodic_pending_ >= max_periodic_pending) return;
   if (periodic) periodic_pending_ += 1;
   messages_.send(std::move(message));
 }
@@ -194,7 +194,7 @@ void Ingester::store_offsets(const Batch& batch, const std::vector<std::int32_t>
 }
 
 void Ingester::rest() {
-  const auto end = std::chrono::steady_clock::now() + rest_for;
+  const auto end = std::chrono::steady_clock::now() + rest_timeout;
   while (std::chrono::steady_clock::now() < end) {
     beat();
     if (stop_.wait_for(rest_step)) return;

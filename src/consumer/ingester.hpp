@@ -23,7 +23,7 @@
 #include "consumer/readings.hpp"
 #include "consumer/recreated_topics.hpp"
 #include "consumer/shard.hpp"
-#include "consumer/watermarks.hpp"
+#include "consumer/unobserved_watermarks.hpp"
 #include "trace/tracer.hpp"
 
 namespace inboxd::consumer {

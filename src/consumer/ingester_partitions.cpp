@@ -3,14 +3,14 @@
 #include "consumer/position_lookup.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
-#include "inbox/remedy.hpp"
+#include "inbox/problem_text.hpp"
 
 namespace inboxd::consumer {
 namespace {
 
 /// Corrupt reads of a partition in a row before it is halted. The network may damage a read; each further read takes a
 /// rebalance, because the client library does not retry.
-constexpr int most_corrupt_reads = 2;
+constexpr int max_corrupt_reads = 2;
 
 }  // namespace
 
@@ -131,7 +131,7 @@ void Ingester::handle(const PartitionError& error) {
                       {{"topic", partition.topic}, {"partition", partition.partition}, {"error", error.message}});
     return;
   }
-  if (is_corruption(error.code) && ++corrupt_reads_[shard.assignment.partition] < most_corrupt_reads) {
+  if (is_corruption(error.code) && ++corrupt_reads_[shard.assignment.partition] < max_corrupt_reads) {
     context_.log.warn("consumer.corrupt_records",
                       {{"topic", partition.topic}, {"partition", partition.partition}, {"error", error.message}});
     look_up_again(shard);

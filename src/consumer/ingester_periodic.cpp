@@ -11,7 +11,7 @@
 namespace inboxd::consumer {
 namespace {
 
-constexpr std::chrono::seconds stall_check_every{1};
+constexpr std::chrono::seconds stall_check_interval{1};
 constexpr std::chrono::seconds start_retry_after{1};
 
 }  // namespace
@@ -53,7 +53,7 @@ void Ingester::start_entries() {
 void Ingester::check_stalls() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_stall_check_) return;
-  next_stall_check_ = now + stall_check_every;
+  next_stall_check_ = now + stall_check_interval;
   const std::uint64_t waiting = rd_kafka_queue_length(queue_.get());
   for (auto& [partition, shard] : shards_) {
     if (!shard.is_read() || !shard.stall_detector.is_stalled(now, taken_, waiting)) continue;

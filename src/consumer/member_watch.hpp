@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "config/settings.hpp"
 #include "config/topics.hpp"
 #include "kafka/group.hpp"

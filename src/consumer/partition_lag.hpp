@@ -47,7 +47,7 @@ struct HighWatermark {
 /// The end of an assigned partition's log, which its ingester records for view `lag`. Pure; for the poll thread.
 struct PartitionLag {
   using Clock = HighWatermark::Clock;
-  static constexpr std::chrono::seconds send_interval{2}, new_for{10};
+  static constexpr std::chrono::seconds send_interval{2}, new_age{10};
 
   HighWatermark high_watermark = {};
   std::optional<std::int64_t> stable_offset = {};  ///< the last stable offset, unless it was sent
@@ -61,7 +61,7 @@ struct PartitionLag {
   }
   bool is_query_due(Clock::time_point now) const { return is_defined && high_watermark.is_query_due(now); }
   /// Newly assigned, and no end sent yet.
-  bool is_new(Clock::time_point now) const { return sent_at == Clock::time_point{} && now - assigned_at < new_for; }
+  bool is_new(Clock::time_point now) const { return sent_at == Clock::time_point{} && now - assigned_at < new_age; }
   /// The end to send, at intervals.
   std::optional<RecordWatermarks::Mark> due_mark(const kafka::TopicPartition& partition, Clock::time_point now) {
     if (!is_defined || !high_watermark.is_known() || now - sent_at < send_interval) return std::nullopt;

@@ -32,8 +32,8 @@ std::string group_of(const rd_kafka_conf_t* conf) {
 
 }  // namespace
 
-Poller::Poller(PartitionStatus& status, base::Logger& log, std::chrono::seconds commit_every)
-    : status_{status}, log_{log}, commit_every_{commit_every} {}
+Poller::Poller(PartitionStatus& status, base::Logger& log, std::chrono::seconds commit_interval)
+    : status_{status}, log_{log}, commit_interval_{commit_interval} {}
 
 Poller::~Poller() {
   request_stop();
@@ -213,7 +213,7 @@ void Poller::every_second() {
   rd_kafka_poll(query_client_, 0);  // serves its callbacks, token refreshes among them
   check_fatal();
   ++seconds_;
-  if (seconds_ % commit_every_.count() == 0) commit();
+  if (seconds_ % commit_interval_.count() == 0) commit();
   if (seconds_ % incarnation_seconds == 1) {  // from the first second, so that a misspelt topic is reported at once
     for (Ingester* ingester : ingesters_) ingester->send(CheckIncarnations{});
   }

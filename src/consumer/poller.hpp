@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/heartbeat.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mailbox.hpp"
 #include "base/mutex.hpp"
 #include "base/repeats.hpp"
@@ -32,7 +32,7 @@ namespace inboxd::consumer {
 class Poller final {
  public:
   /// Offsets are committed at that interval, on revoke and at the end.
-  Poller(PartitionStatus& status, base::Logger& log, std::chrono::seconds commit_every = std::chrono::seconds{1});
+  Poller(PartitionStatus& status, base::Logger& log, std::chrono::seconds commit_interval = std::chrono::seconds{1});
   ~Poller();
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
@@ -120,7 +120,7 @@ class Poller final {
 
   PartitionStatus& status_;
   base::Logger& log_;
-  const std::chrono::seconds commit_every_;
+  const std::chrono::seconds commit_interval_;
   rd_kafka_t* client_ = nullptr;
   rd_kafka_t* query_client_ = nullptr;
   std::string group_;

@@ -8,9 +8,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto update_every = 1s;
+constexpr auto update_interval = 1s;
 /// After an assignment, until the first watermarks of its partitions are sent.
-constexpr auto update_new_every = 200ms;
+constexpr auto update_new_interval = 200ms;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Poller::update_watermarks() {
   send_watermarks(now);
   const bool any_new = std::any_of(partitions_.begin(), partitions_.end(),
                                    [&](const auto& entry) { return entry.second.lag.is_new(now); });
-  next_watermarks_ = now + (any_new ? Clock::duration{update_new_every} : update_every);
+  next_watermarks_ = now + (any_new ? Clock::duration{update_new_interval} : update_interval);
 }
 
 void Poller::read_fetched_watermarks() {

@@ -5,10 +5,10 @@
 #include <string>
 #include <variant>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "config/topics.hpp"
 #include "consumer/first_positions.hpp"
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/shard_position.hpp"
 #include "kafka/handle.hpp"

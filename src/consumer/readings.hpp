@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "config/topics.hpp"

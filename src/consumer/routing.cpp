@@ -78,13 +78,13 @@ void route_in_order(const std::vector<event::Event>& events, const std::vector<s
 }
 
 /// After a longer pause the wait starts again: the batch of the earlier calls was abandoned.
-constexpr std::chrono::seconds longest_between_calls{60};
-constexpr std::chrono::milliseconds shortest_wait{30'000}, longest_wait{300'000};
+constexpr std::chrono::seconds max_call_gap{60};
+constexpr std::chrono::milliseconds min_wait{30'000}, max_wait{300'000};
 
 }  // namespace
 
 std::chrono::milliseconds wait_for_others(std::chrono::milliseconds database_deadline) {
-  return std::clamp(2 * database_deadline, shortest_wait, longest_wait);
+  return std::clamp(2 * database_deadline, min_wait, max_wait);
 }
 
 RollbackDetector::Finding RollbackDetector::judge(const Knows& knows, Clock::time_point now) {
@@ -95,7 +95,7 @@ RollbackDetector::Finding RollbackDetector::judge(const Knows& knows, Clock::tim
   }
   // This process restores its own registrations, so the wait for them has no limit. The wait for others starts after
   // it.
-  if (!knows.ours || !behind_since_ || now - previous > longest_between_calls) behind_since_ = now;
+  if (!knows.ours || !behind_since_ || now - previous > max_call_gap) behind_since_ = now;
   if (!knows.ours || now - *behind_since_ < wait_for_others_) return Finding::behind;
   behind_since_.reset();
   return Finding::not_restored;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "consumer/hand_off.hpp"
 #include "event/event.hpp"
 #include "inbox/connection.hpp"

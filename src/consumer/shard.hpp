@@ -48,7 +48,7 @@ class FirstFetchCheck final {
 class StallDetector final {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::seconds patience{10}, longest_patience{3600};
+  static constexpr std::chrono::seconds patience{10}, max_patience{3600};
 
   /// The position was looked up and is sought.
   void restart(Clock::time_point now) {
@@ -69,7 +69,7 @@ class StallDetector final {
     if (now - since_ < patience_) return false;
     if (!wait_for_) wait_for_ = taken + waiting;  // its message may be among them
     if (taken < *wait_for_ && waiting > 0) return false;
-    patience_ = std::min(patience_ * 2, longest_patience);
+    patience_ = std::min(patience_ * 2, max_patience);
     return true;
   }
 

@@ -6,7 +6,7 @@
 #include "base/mutex.hpp"
 #include "config/units.hpp"
 #include "operations/finding_kinds.hpp"
-#include "plugin/traced_instance.hpp"
+#include "plugin/traced_handler.hpp"
 
 namespace inboxd::daemon {
 namespace {
@@ -152,7 +152,7 @@ std::vector<std::string> Daemon::low_limits() const {
 std::optional<std::string> Daemon::current_problem() const {
   std::string out;
   if (const auto disk = consumer_.counts().disk.now()) {
-    out = std::string{operations::disk_full_trouble} + " since " + config::time_text(disk->since) +
+    out = std::string{operations::disk_full_problem} + " since " + config::time_text(disk->since) +
           ", and nothing is stored: " + disk->error;
   }
   if (const auto problem = consumer_.status().problem(std::chrono::steady_clock::now())) {

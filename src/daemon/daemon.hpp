@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/heartbeat.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mutex.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"

@@ -15,7 +15,7 @@ namespace {
 using operations::Document;
 
 /// After the last lost line of the log.
-constexpr std::chrono::seconds losing_for{60};
+constexpr std::chrono::seconds losing_interval{60};
 
 double seconds_of(std::int64_t microseconds) { return static_cast<double>(microseconds) / 1e6; }
 
@@ -116,7 +116,7 @@ void DaemonView::beat() {
     lost_lines_ = lost;
     line_lost_ = now;
   }
-  loses_lines_ = lost_lines_ > 0 && now - line_lost_ < losing_for;
+  loses_lines_ = lost_lines_ > 0 && now - line_lost_ < losing_interval;
 }
 
 void DaemonView::attach(Daemon& daemon) {

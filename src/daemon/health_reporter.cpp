@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto rates_every = 10s;
-constexpr auto status_every = 2s;
+constexpr auto rates_interval = 10s;
+constexpr auto status_interval = 2s;
 
 /// With a decimal below ten, so that a low rate does not read 0.
 std::string rate_text(std::uint64_t before, std::uint64_t now, std::chrono::duration<double> elapsed) {
@@ -50,8 +50,8 @@ HealthReporter::HealthReporter(const config::Settings& settings, const Notify& n
       notify_{notify},
       daemon_{daemon},
       log_{log},
-      next_rates_{began_ + rates_every},
-      last_status_{began_ - status_every} {}
+      next_rates_{began_ + rates_interval},
+      last_status_{began_ - status_interval} {}
 
 void HealthReporter::report(Clock::time_point now) {
   const std::string stalled = base::stalled_loops(daemon_.loops(), now, stall_limit(settings_));
@@ -78,19 +78,19 @@ void HealthReporter::log_stalls(const std::string& stalled, Clock::time_point no
 }
 
 void HealthReporter::notify_alive(Clock::time_point now) {
-  if (!notify_.alive_every() || now < next_alive_) return;
+  if (!notify_.alive_interval() || now < next_alive_) return;
   if (!notify_.alive()) return;  // retried at the next report
-  next_alive_ = now + std::min<Clock::duration>(*notify_.alive_every(), 1s);
+  next_alive_ = now + std::min<Clock::duration>(*notify_.alive_interval(), 1s);
 }
 
 void HealthReporter::log_rates(Clock::time_point now) {
   if (now < next_rates_) return;
-  next_rates_ = now + rates_every;
+  next_rates_ = now + rates_interval;
   daemon_.log_rates();
 }
 
 void HealthReporter::notify_status(Clock::time_point now) {
-  if (now - last_status_ < status_every) return;
+  if (now - last_status_ < status_interval) return;
   const StatusFigures figures = daemon_.status();
   notify_.status(status_text(last_figures_, figures, now - last_status_));
   last_figures_ = figures;

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <string>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "config/settings.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/notify.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "config/load.hpp"
 
 namespace inboxd::daemon {

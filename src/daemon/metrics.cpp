@@ -117,7 +117,7 @@ void add_ingest(std::vector<MetricRow>& rows) {
   rows.push_back(counter("records_decoded_total", "Records of stored batches by envelope and result.",
                          {"envelope", "result"}, [](const Figures& figures, Exposition& out) {
                            if (figures.ingest == nullptr) return;
-                           for (std::size_t rule = 0; rule <= envelope::most_rules; ++rule) {
+                           for (std::size_t rule = 0; rule <= envelope::max_rules; ++rule) {
                              const std::string name = envelope::rule_name(rule);
                              for (std::size_t as = 0; as < envelope::decode_results; ++as) {
                                const std::uint64_t count = figures.ingest->decoded[rule][as];

@@ -17,7 +17,7 @@ namespace inboxd::daemon {
 namespace {
 
 /// READY=1 of the start, RELOADING=1 and READY=1 of the last reload: systemd needs no older messages.
-constexpr std::size_t most_undelivered = 3;
+constexpr std::size_t max_undelivered = 3;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Notify::Notify() {
   const bool for_us = process == nullptr || std::atol(process) == getpid();
   if (const char* microseconds = std::getenv("WATCHDOG_USEC"); microseconds != nullptr && for_us) {
     if (const long long value = std::atoll(microseconds); value > 0)
-      alive_every_ = std::chrono::microseconds{value / 2};
+      alive_interval_ = std::chrono::microseconds{value / 2};
   }
 }
 
@@ -45,7 +45,7 @@ void Notify::status(std::string_view text) const {
 void Notify::change(std::string state) const {
   const base::Lock lock{mutex_};
   undelivered_.push_back(std::move(state));
-  if (undelivered_.size() > most_undelivered) undelivered_.pop_front();
+  if (undelivered_.size() > max_undelivered) undelivered_.pop_front();
   deliver_changes();
 }
 

@@ -25,7 +25,7 @@ class Notify final {
   bool alive() const { return send("WATCHDOG=1"); }
 
   /// The interval for `alive` (half of $WATCHDOG_USEC); nullopt: no watchdog.
-  std::optional<std::chrono::microseconds> alive_every() const { return alive_every_; }
+  std::optional<std::chrono::microseconds> alive_interval() const { return alive_interval_; }
 
  private:
   void change(std::string state) const;
@@ -36,7 +36,7 @@ class Notify final {
   std::string socket_;
   mutable base::Mutex mutex_;
   mutable std::deque<std::string> undelivered_ GUARDED_BY(mutex_);  ///< changes of state
-  std::optional<std::chrono::microseconds> alive_every_;
+  std::optional<std::chrono::microseconds> alive_interval_;
 };
 
 }  // namespace inboxd::daemon

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/exit_code.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "config/settings.hpp"
 #include "daemon/notify.hpp"
 #include "inbox/connection.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/result.hpp"
 #include "base/uuid.hpp"
 #include "config/load.hpp"

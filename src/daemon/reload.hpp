@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "config/load.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/prepare_handlers.hpp"

@@ -3,7 +3,7 @@
 namespace inboxd::daemon {
 namespace {
 
-constexpr std::chrono::seconds look_every{2};
+constexpr std::chrono::seconds look_interval{2};
 
 /// Handlers of plugin `kafka` get the daemon's own properties, too.
 bool is_for_handlers(const std::string& key) { return key.starts_with("handlers[") || key.starts_with("kafka."); }
@@ -12,7 +12,7 @@ bool is_for_handlers(const std::string& key) { return key.starts_with("handlers[
 
 bool SecretFiles::have_changed(const config::Loaded& in_force, Clock::time_point now) {
   if (now < next_look_) return false;
-  next_look_ = now + look_every;
+  next_look_ = now + look_interval;
   bool found = false;
   for (const auto& [key, secret] : in_force.secrets) {
     if (secret.file().empty() || !is_for_handlers(key)) continue;

@@ -75,7 +75,7 @@ std::optional<std::string> problem_with_size(const Input& in) {
 
 void check_attribute(Reading& reading, std::string_view name, const event::MaybeBytes& text) {
   if (!text) return;
-  if (text->size() > longest_attribute) {
+  if (text->size() > max_attribute) {
     reading.complain(Rejection::undecodable, name, " has ", std::to_string(text->size()), " bytes; the limit is 1024");
   } else if (!base::is_database_text(*text)) {
     reading.complain(Rejection::undecodable, name, " is not UTF-8 or has a NUL");
@@ -167,7 +167,7 @@ std::string_view name_of(Rejection rejection) {
 }
 
 std::string rule_name(std::size_t rule) {
-  if (rule == most_rules) return "none";
+  if (rule == max_rules) return "none";
   if (rule >= all_rules().size()) return "";
   std::string out{all_rules()[rule].name};
   std::replace(out.begin(), out.end(), ' ', '_');

@@ -36,7 +36,7 @@ struct TopicRules {
 };
 
 /// Rules have lower numbers; this number means: no rule.
-inline constexpr std::size_t most_rules = 7;
+inline constexpr std::size_t max_rules = 7;
 /// The name of a rule by its number, for metrics: `cloudevents_binary`; empty if there is no such rule.
 std::string rule_name(std::size_t rule);
 

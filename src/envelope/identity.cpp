@@ -14,7 +14,7 @@
 namespace inboxd::envelope {
 namespace {
 
-constexpr std::size_t longest_id = 256;
+constexpr std::size_t max_id = 256;
 
 /// 2bd4a9a5-06f3-411a-8bb2-83357506a25c
 constexpr base::Uuid name_space{
@@ -89,7 +89,7 @@ std::uint64_t little_endian(std::uint64_t number) {
 
 std::optional<std::string> problem_with_id(std::string_view id) {
   if (id.empty()) return "is empty";
-  if (id.size() > longest_id) return "has " + std::to_string(id.size()) + " bytes; the limit is 256";
+  if (id.size() > max_id) return "has " + std::to_string(id.size()) + " bytes; the limit is 256";
   if (is_plain(id)) return std::nullopt;
   if (!base::is_utf8(id)) return "is not UTF-8";
   if (has_controls(id)) return "has control characters";

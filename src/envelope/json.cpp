@@ -264,8 +264,8 @@ std::string_view find_in_json(std::string_view json, std::span<const std::string
 }
 
 event::MaybeBytes producer_text(event::MaybeBytes bytes, base::Arena& arena) {
-  constexpr std::size_t longest_wrapped = 16 * 1024;  // longer texts are no id or name
-  if (!bytes || bytes->size() < 2 || bytes->size() > longest_wrapped) return bytes;
+  constexpr std::size_t max_wrapped = 16 * 1024;  // longer texts are no id or name
+  if (!bytes || bytes->size() < 2 || bytes->size() > max_wrapped) return bytes;
   if ((bytes->front() & '\x80') != 0) return amqp_text(*bytes, arena).value_or(*bytes);
   if (bytes->front() == '"' && bytes->back() == '"') return unquoted(*bytes, arena);
   if (bytes->front() == '{' && bytes->back() == '}') return without_schema(*bytes, arena);

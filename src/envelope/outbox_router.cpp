@@ -20,7 +20,7 @@ event::MaybeBytes event_type(const Input& in) {
 /// If the key is not text (as with Avro), there is no subject. The key itself is always kept.
 event::MaybeBytes aggregate_id(const Input& in) {
   const auto text = producer_text(in.record.key, in.arena);
-  return text && text->size() <= longest_attribute && base::is_database_text(*text) ? text : std::nullopt;
+  return text && text->size() <= max_attribute && base::is_database_text(*text) ? text : std::nullopt;
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ constexpr std::array rules{
     Rule{"custom", EnvelopeKind::custom, read_custom},
 };
 
-static_assert(rules.size() <= most_rules, "raise most_rules in decode.hpp");
+static_assert(rules.size() <= max_rules, "raise max_rules in decode.hpp");
 
 }  // namespace
 

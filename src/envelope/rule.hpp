@@ -74,7 +74,7 @@ void take_attribute(Reading& out, event::MaybeBytes& slot, std::string_view name
                     Numbers numbers);
 
 /// The longest type, source or subject in bytes.
-constexpr std::size_t longest_attribute = 1024;
+constexpr std::size_t max_attribute = 1024;
 
 /// Untrusted text in a sentence: shortened, escaped and quoted.
 struct Quoted {

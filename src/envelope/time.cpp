@@ -66,11 +66,11 @@ bool take_zone(Fields& fields, int& seconds_east) {
 
 /// By its magnitude: the ranges from 1973 to 5138 of seconds, milliseconds and microseconds do not overlap.
 config::TimeUnit unit_of(std::int64_t number) {
-  constexpr std::int64_t factor = 1'000, longest_seconds = 100'000'000'000;
+  constexpr std::int64_t factor = 1'000, max_epoch_seconds = 100'000'000'000;
   const std::int64_t amount = number < 0 ? -std::max(number, -std::numeric_limits<std::int64_t>::max()) : number;
-  if (amount < longest_seconds) return config::TimeUnit::s;
-  if (amount < longest_seconds * factor) return config::TimeUnit::ms;
-  return amount < longest_seconds * factor * factor ? config::TimeUnit::us : config::TimeUnit::ns;
+  if (amount < max_epoch_seconds) return config::TimeUnit::s;
+  if (amount < max_epoch_seconds * factor) return config::TimeUnit::ms;
+  return amount < max_epoch_seconds * factor * factor ? config::TimeUnit::us : config::TimeUnit::ns;
 }
 
 /// `digits`: the digits after the point.

@@ -10,7 +10,7 @@
 #include "base/arena.hpp"
 #include "base/uuid.hpp"
 #include "event/event.hpp"
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "inbox/connection.hpp"
 
 namespace inboxd::inbox {

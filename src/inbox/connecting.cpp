@@ -89,7 +89,7 @@ void run(const std::shared_ptr<ConnectAttempt>& attempt) {
 
 }  // namespace
 
-ConnectingTimes connecting_times(std::chrono::milliseconds deadline, std::chrono::milliseconds most_beyond,
+ConnectingTimes connecting_times(std::chrono::milliseconds deadline, std::chrono::milliseconds max_overrun,
                                  long hosts) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;
@@ -97,7 +97,7 @@ ConnectingTimes connecting_times(std::chrono::milliseconds deadline, std::chrono
   constexpr int addresses = 2;  // of a host name: IPv6 and IPv4
   ConnectingTimes out{std::clamp(std::chrono::duration_cast<seconds>(deadline / hosts), shortest, longest), {}};
   const milliseconds all = out.each * hosts * addresses + seconds{1};
-  out.all = std::min<milliseconds>(std::max(all, deadline), deadline + most_beyond);
+  out.all = std::min<milliseconds>(std::max(all, deadline), deadline + max_overrun);
   return out;
 }
 

@@ -16,8 +16,8 @@ struct ConnectingTimes {
   std::chrono::milliseconds all;  ///< all addresses together
 };
 /// Divides the deadline among the hosts; libpq gives each address at least two seconds. The sum exceeds the deadline by
-/// at most `most_beyond`, however many addresses there are: less than a loop may miss its heartbeat. Pure.
-ConnectingTimes connecting_times(std::chrono::milliseconds deadline, std::chrono::milliseconds most_beyond, long hosts);
+/// at most `max_overrun`, however many addresses there are: less than a loop may miss its heartbeat. Pure.
+ConnectingTimes connecting_times(std::chrono::milliseconds deadline, std::chrono::milliseconds max_overrun, long hosts);
 
 /// A connection, or the reason why there is none.
 struct ConnectResult {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "config/settings.hpp"
 #include "inbox/watchdog.hpp"
 

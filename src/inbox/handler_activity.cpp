@@ -5,7 +5,7 @@
 namespace inboxd::inbox {
 namespace {
 
-constexpr std::size_t most_text_bytes = 300;
+constexpr std::size_t max_text_bytes = 300;
 
 void field(std::string& out, std::string_view name, const std::string& value) {
   out += out.back() == '{' ? "\"" : ", \"";
@@ -14,7 +14,7 @@ void field(std::string& out, std::string_view name, const std::string& value) {
 
 /// jsonb refuses NUL, which stays escaped twice here.
 std::string short_text(const std::string& text) {
-  return base::json_quote(base::shorten(base::escape_controls(text), most_text_bytes));
+  return base::json_quote(base::shorten(base::escape_controls(text), max_text_bytes));
 }
 
 std::string age_text(const std::optional<HandlerActivity::Age>& age) {

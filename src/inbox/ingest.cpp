@@ -173,12 +173,12 @@ IngestResult read_result(const pqxx::row& row, const IngestBatch& batch) {
 }
 
 /// The longest detail of a quarantined record, in bytes.
-constexpr std::size_t longest_detail = 500;
+constexpr std::size_t max_detail = 500;
 
 }  // namespace
 
 std::string quarantine_detail(std::string_view sentence) {
-  return base::escape_controls(base::shorten(sentence, longest_detail));
+  return base::escape_controls(base::shorten(sentence, max_detail));
 }
 
 IngestResult ingest(Connection& connection, const IngestBatch& batch) {

@@ -12,7 +12,7 @@ namespace {
 using Effect = Connection::Access::Effect;
 
 /// Tells a migrator that waits for another from a database that hangs.
-constexpr const char* longest_lock_wait = "10s";
+constexpr const char* max_lock_wait = "10s";
 /// For a migration's lock on a table, for which all others queue. If it runs out, the migration is to be repeated.
 constexpr const char* table_lock_timeout = "500ms";
 
@@ -127,7 +127,7 @@ base::Result<MigrationState> migrate(Connection& connection, const std::string& 
     if (state.newer()) return newer_than_program(state);
     if (!state.is_due(migration)) continue;
     access.transaction([&](pqxx::work& tx) {
-      access.run_in(tx, statements::limit_lock_wait, pqxx::params{longest_lock_wait});
+      access.run_in(tx, statements::limit_lock_wait, pqxx::params{max_lock_wait});
       access.run_in(tx, statements::lock_migrations, pqxx::params{schema});
       // Another migrator may have applied it while this migrator waited for the lock.
       state = state_by([&](const Statement& statement,

@@ -152,9 +152,8 @@ ClaimedInOrder claim_in_order(Connection& connection, const ClaimInOrderRequest&
 WindowTurn turn_window(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                        const WindowPlan& plan) {
   const auto row = connection.access().call(
-      statements::turn_window,
-      pqxx::params{handler_id, owner.text(), plan.fence, plan.latest, plan.next, plan.at_least, plan.most_postponed,
-                   plan.longest_postponed.count()})[0];
+      statements::turn_window, pqxx::params{handler_id, owner.text(), plan.fence, plan.latest, plan.next, plan.at_least,
+                                            plan.max_postponed, plan.max_postponed_time.count()})[0];
   WindowTurn out;
   using enum WindowTurn::State;
   out.state = value_of<WindowTurn::State>(row[0].view(), {{"open", open},

@@ -101,8 +101,8 @@ struct WindowPlan {
   std::optional<event::Microseconds> latest{};     ///< the latest close that has come; nullopt: none is known
   std::optional<event::Microseconds> next{};       ///< the next close, for people
   std::int64_t at_least = 1;                       ///< events, or the close is postponed,
-  int most_postponed = 0;                          ///< but at most so often in a row
-  std::chrono::milliseconds longest_postponed{0};  ///< and for at most this time
+  int max_postponed = 0;                           ///< but at most so often in a row
+  std::chrono::milliseconds max_postponed_time{0};  ///< and for at most this time
 };
 struct WindowTurn {
   enum class State {

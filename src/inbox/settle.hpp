@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/uuid.hpp"
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "inbox/claim.hpp"
 #include "inbox/connection.hpp"
 

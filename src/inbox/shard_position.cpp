@@ -115,9 +115,9 @@ void record_watermarks(Connection& connection, const std::vector<Watermark>& wat
   connection.access().run(statements::record_watermarks, parameters);
 }
 
-std::vector<UnobservedShard> unobserved_shards(Connection& connection, std::chrono::milliseconds unobserved_for) {
+std::vector<UnobservedShard> unobserved_shards(Connection& connection, std::chrono::milliseconds max_observed_age) {
   std::vector<UnobservedShard> out;
-  const pqxx::params parameters{static_cast<std::int64_t>(unobserved_for.count())};
+  const pqxx::params parameters{static_cast<std::int64_t>(max_observed_age.count())};
   for (const auto& row : connection.access().run(statements::unobserved_shards, parameters, Effect::reads)) {
     out.push_back(
         {row[0].as<std::int32_t>(), row[1].as<std::string>(), row[2].as<std::int32_t>(), row[3].as<std::string>()});

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "event/record.hpp"
 #include "inbox/connection.hpp"
 
@@ -110,6 +110,6 @@ struct UnobservedShard {
   std::int32_t partition = 0;
   std::string incarnation;
 };
-std::vector<UnobservedShard> unobserved_shards(Connection& connection, std::chrono::milliseconds unobserved_for);
+std::vector<UnobservedShard> unobserved_shards(Connection& connection, std::chrono::milliseconds max_observed_age);
 
 }  // namespace inboxd::inbox

@@ -16,8 +16,8 @@ void Unsubscribed::add(const std::string& topic, std::string_view event_type, st
 }
 
 void Unsubscribed::count(const std::string& topic, std::string_view event_type, std::int64_t events) {
-  std::pair<std::string, std::string> key{topic, base::shorten(event_type, longest_type)};
-  if (counts_.size() >= most_types && !counts_.contains(key)) key.second = other_types;
+  std::pair<std::string, std::string> key{topic, base::shorten(event_type, max_type)};
+  if (counts_.size() >= max_types && !counts_.contains(key)) key.second = other_types;
   counts_[std::move(key)] += events;
 }
 
@@ -49,7 +49,7 @@ void note_unsubscribed(Connection& connection, const std::vector<UnsubscribedEve
     count.add(one.events);
   }
   const pqxx::params parameters{topic.finish(), type.finish(), count.finish(),
-                                static_cast<std::int64_t>(Unsubscribed::most_types),
+                                static_cast<std::int64_t>(Unsubscribed::max_types),
                                 std::string{Unsubscribed::other_types}};
   connection.access().run(statements::note_unsubscribed, parameters);
 }

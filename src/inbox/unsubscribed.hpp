@@ -26,8 +26,8 @@ struct UnsubscribedEvents {
 /// all further types are counted together. Any thread.
 class Unsubscribed final {
  public:
-  static constexpr std::size_t most_types = 1'000;
-  static constexpr std::size_t longest_type = 200;
+  static constexpr std::size_t max_types = 1'000;
+  static constexpr std::size_t max_type = 200;
   static constexpr std::string_view other_types = "(other types)";
 
   void add(const std::string& topic, std::string_view event_type, std::int64_t events = 1);
@@ -46,7 +46,7 @@ class Unsubscribed final {
   std::map<std::string, std::uint64_t> totals_ GUARDED_BY(mutex_);
 };
 
-/// Adds counts to table unsubscribed, which has at most most_types rows, and another row for each topic.
+/// Adds counts to table unsubscribed, which has at most max_types rows, and another row for each topic.
 void note_unsubscribed(Connection& connection, const std::vector<UnsubscribedEvents>& events);
 
 /// Counts of types to which still no handler subscribes: the highest first, at most `limit`.

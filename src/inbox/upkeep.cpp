@@ -95,14 +95,14 @@ std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::mi
 }
 
 void instance_heartbeat(Connection& connection, const InstanceIdentity& identity, bool stopped,
-                        const std::optional<std::string>& trouble, const std::vector<std::int32_t>& handlers,
+                        const std::optional<std::string>& problem, const std::vector<std::int32_t>& handlers,
                         const std::vector<HandlerActivity>& activity) {
   auto ids = array_of(ArrayParameter::Type::int4, handlers);
   ArrayParameter topics{ArrayParameter::Type::text};
   for (const std::string& topic : identity.topics) topics.add(topic);
   connection.access().run(statements::instance_heartbeat,
                           pqxx::params{identity.instance_id.text(), identity.host, INBOXD_VERSION, identity.process_id,
-                                       stopped, trouble, ids.finish(), topics.finish(), json_of(activity)});
+                                       stopped, problem, ids.finish(), topics.finish(), json_of(activity)});
 }
 
 std::optional<OldestTransaction> find_oldest_transaction(Connection& connection) {
@@ -137,9 +137,8 @@ std::map<std::int32_t, event::Microseconds> handlers_fed(Connection& connection,
   return out;
 }
 
-std::optional<Backfilled> backfill_bite(Connection& connection, int most_events) {
-  const auto row =
-      connection.access().run(statements::backfill_bite, pqxx::params{most_events, backfill_bite_bytes})[0];
+std::optional<Backfilled> backfill_bite(Connection& connection, int max_events) {
+  const auto row = connection.access().run(statements::backfill_bite, pqxx::params{max_events, backfill_bite_bytes})[0];
   if (row[0].is_null()) return std::nullopt;
   return Backfilled{row[0].as<std::int64_t>(), row[1].as<std::int64_t>()};
 }

@@ -71,9 +71,9 @@ struct InstanceIdentity {
   int process_id = 0;
   std::vector<std::string> topics = {};  ///< names and patterns (^…) of the topics it reads
 };
-/// `trouble`: a sentence about work that fails at present. `handlers`: the handlers that it runs.
+/// `problem`: a sentence about work that fails at present. `handlers`: the handlers that it runs.
 void instance_heartbeat(Connection& connection, const InstanceIdentity& identity, bool stopped,
-                        const std::optional<std::string>& trouble = std::nullopt,
+                        const std::optional<std::string>& problem = std::nullopt,
                         const std::vector<std::int32_t>& handlers = {},
                         const std::vector<HandlerActivity>& activity = {});
 
@@ -100,7 +100,7 @@ struct Backfilled {
   std::int64_t dead_letters = 0;  ///< deleted: the back-fill delivers their events
 };
 /// Turns the next stored events of a back-fill into deliveries. nullopt: no back-fill is left.
-std::optional<Backfilled> backfill_bite(Connection& connection, int most_events);
+std::optional<Backfilled> backfill_bite(Connection& connection, int max_events);
 
 /// When commands last added deliveries, by handler. Handlers without such a time are left out.
 std::map<std::int32_t, event::Microseconds> handlers_fed(Connection& connection,

@@ -9,12 +9,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto question_every = 200ms;
+constexpr auto question_interval = 200ms;
 constexpr int question_timeout_ms = 1'000;
-constexpr auto missing_question_every = 1s;
-constexpr auto known_question_every = 60s;
+constexpr auto missing_question_interval = 1s;
+constexpr auto known_question_interval = 60s;
 constexpr auto forgotten_after = 1h;
-constexpr std::size_t most_topics = 20'000;
+constexpr std::size_t max_topics = 20'000;
 
 /// Without a key these send anywhere, so only their behaviour with a key matters.
 template <class Partitioner>
@@ -51,13 +51,13 @@ void Contacts::forget_missing() {
 }
 
 void Contacts::learn(const std::set<std::string_view>& topics, std::chrono::milliseconds longest) {
-  if (topics_.size() >= most_topics) forget_missing();
+  if (topics_.size() >= max_topics) forget_missing();
   const auto now = Clock::now();
   std::vector<std::string> names;
   for (const std::string_view name : topics) {
     Topic& topic = topic_of(name);
     if (now < topic.next_question) continue;
-    topic.next_question = now + question_every;
+    topic.next_question = now + question_interval;
     names.emplace_back(name);
   }
   if (names.empty()) return;
@@ -102,10 +102,10 @@ void Contacts::note_description(Topic& topic, const std::string& name, const rd_
   if (!topic.is_known || (topic.missing_since == Clock::time_point{} && count == 0)) topic.missing_since = now;
   topic.is_known = true;
   topic.partitions.resize(std::max(count, topic.partitions.size()));
-  topic.next_question = now + missing_question_every;
+  topic.next_question = now + missing_question_interval;
   if (count == 0) return;
   topic.missing_since = {};
-  topic.next_question = now + known_question_every;
+  topic.next_question = now + known_question_interval;
   if (topic.handle == nullptr) topic.handle = rd_kafka_topic_new(client_, name.c_str(), nullptr);
   if (now < topic.forgets_at) return;
   topic.forgets_at = now + forgotten_after;

@@ -190,7 +190,7 @@ void Producer::on_end(rd_kafka_t*, const rd_kafka_message_t* message, void* self
 void Producer::on_error(rd_kafka_t* client, int, const char* text, void* self) {
   auto& producer = *static_cast<Producer*>(self);
   if (producer.credentials_.renew({client})) producer.is_outdated_ = true;
-  if (producer.settings_.on_trouble) producer.settings_.on_trouble(text);
+  if (producer.settings_.on_problem) producer.settings_.on_problem(text);
 }
 
 std::vector<Delivery> Producer::take(std::chrono::milliseconds longest) {

@@ -26,7 +26,7 @@ struct ProducerSettings {
   std::size_t batch_bytes = 0;                    ///< the most bytes of a batch; 0: the library's default
   bool one_by_one = false;  ///< each message is a batch, and a refused message does not end the producer: see Producer
   std::function<void(int level, std::string_view text)> log;  ///< on threads of the library
-  std::function<void(std::string_view text)> on_trouble;      ///< with the connections; inside `take`
+  std::function<void(std::string_view text)> on_problem;      ///< with the connections; inside `take`
 };
 
 /// A message to send. Views, borrowed until `send` returns. A null key or payload has no data.

@@ -59,7 +59,7 @@ bool is_set_by_brokers(std::string_view name, const std::map<std::string, std::s
 }
 
 /// The memory of a fetched record, at least.
-constexpr std::size_t least_record = 1'024;
+constexpr std::size_t min_record = 1'024;
 
 }  // namespace
 
@@ -84,7 +84,7 @@ base::Result<Conf> make_conf(const ClientSettings& settings) {
   if (settings.queued_events > 0) {
     // The library counts payloads only. A record takes about 0.5 KiB more, and with the headers of CloudEvents 0.7 KiB.
     auto events = static_cast<std::size_t>(settings.queued_events);
-    if (settings.queued_bytes > 0) events = std::min(events, settings.queued_bytes / least_record);
+    if (settings.queued_bytes > 0) events = std::min(events, settings.queued_bytes / min_record);
     if (!set_property(conf, "queued.min.messages", std::to_string(events), problem)) return base::Problem{problem};
   }
   for (const auto& [name, value] : settings.properties) {

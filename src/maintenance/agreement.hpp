@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <map>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/uuid.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/registrations.hpp"

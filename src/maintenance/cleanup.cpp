@@ -17,17 +17,17 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int batch_rows = 5'000;
-constexpr int most_blocks = 512;  // of the ledger: about 58,000 ids; usually a thirtieth is old
+constexpr int max_blocks = 512;  // of the ledger: about 58,000 ids; usually a thirtieth is old
 constexpr auto long_batch = 1s;
 constexpr auto short_batch = 250ms;
-constexpr auto kept_day_warning_every = 1h;
+constexpr auto kept_day_warning_interval = 1h;
 constexpr const char* event_table = "event";
 
 }  // namespace
 
 int next_blocks(int blocks, std::chrono::nanoseconds took) {
   if (took > long_batch) return std::max(blocks / 2, 1);
-  return took < short_batch ? std::min(blocks * 2, most_blocks) : blocks;
+  return took < short_batch ? std::min(blocks * 2, max_blocks) : blocks;
 }
 
 void Cleanup::set_retention(const config::Settings& settings) {
@@ -83,7 +83,7 @@ void Cleanup::warn_of_kept_day(std::chrono::milliseconds keep) {
   if (now < next_kept_day_warning_) return;
   const auto kept = inbox::find_kept_day(connection_, keep);
   if (!kept) return;
-  next_kept_day_warning_ = now + kept_day_warning_every;
+  next_kept_day_warning_ = now + kept_day_warning_interval;
   log_.warn("maintenance.day_kept", {{"partition", kept->partition}, {"handlers", kept->handlers}});
 }
 

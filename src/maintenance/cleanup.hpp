@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mutex.hpp"
 #include "base/repeats.hpp"
 #include "config/settings.hpp"

@@ -1,6 +1,6 @@
 // The limits of dead letters and quarantine in bytes.
 #include "config/units.hpp"
-#include "inbox/remedy.hpp"
+#include "inbox/problem_text.hpp"
 #include "inbox/stored_bytes.hpp"
 #include "maintenance/cleanup.hpp"
 
@@ -49,7 +49,7 @@ void Cleanup::check_limits() {
        "HANDLER or inboxd dead discard --handler HANDLER: below the limit it resumes by itself within a minute, and "
        "after inboxd handlers resume HANDLER at once"});
   for (const std::string& name : inbox::pause_at_limit(connection_, reason)) {
-    log_.error("maintenance.paused_at_limit", {{"handler", name}, {"reason", inbox::trouble_of(reason).problem}});
+    log_.error("maintenance.paused_at_limit", {{"handler", name}, {"reason", inbox::problem_of(reason).problem}});
   }
 }
 

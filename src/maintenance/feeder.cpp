@@ -29,7 +29,7 @@ void Feeder::feed() {
     const inbox::Fed fed = inbox::feed_backfill(connection_, handlers, bites);
     if (fed.state == State::none) return;
     if (fed.state == State::waits) {
-      turn_.rest(std::clamp(fed.wait, pause_.next(), longest_pause));
+      turn_.rest(std::clamp(fed.wait, pause_.next(), max_pause));
       continue;
     }
     pause_.reset();

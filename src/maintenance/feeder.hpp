@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/backoff.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/registrations.hpp"
 #include "maintenance/turn.hpp"
@@ -47,8 +47,8 @@ class Feeder final {
   base::Logger& log_;
   std::optional<std::map<std::int32_t, std::int64_t>> fed_at_;  ///< by handler; nullopt: not read yet
   /// Between two questions whether a handler has ended its bite: it may be paused for days.
-  static constexpr std::chrono::milliseconds longest_pause{128};
-  base::Backoff pause_{std::chrono::milliseconds{1}, longest_pause};
+  static constexpr std::chrono::milliseconds max_pause{128};
+  base::Backoff pause_{std::chrono::milliseconds{1}, max_pause};
 };
 
 }  // namespace inboxd::maintenance

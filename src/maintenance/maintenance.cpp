@@ -24,16 +24,16 @@ constexpr int partition_days_ahead = 7;
 constexpr int backfill_batch_events = 1'000;
 constexpr std::chrono::seconds old_transaction = 5min;
 /// A task that needs longer continues after the others.
-constexpr auto longest_turn = 1s;
-constexpr auto check_tasks_every = 500ms;
-constexpr auto heartbeat_every = 5s;  // an instance counts as live for 15 s
+constexpr auto max_turn = 1s;
+constexpr auto check_tasks_interval = 500ms;
+constexpr auto heartbeat_interval = 5s;  // an instance counts as live for 15 s
 /// Between two reports of the same retired handlers, if preparing them is refused.
-constexpr auto stale_report_every = 30s;
-constexpr std::size_t most_audit_entries = 100;
+constexpr auto stale_report_interval = 30s;
+constexpr std::size_t max_audit_entries = 100;
 /// Counting a large backlog is slow. It gets at most a fiftieth of this thread's time, but runs every two minutes.
 constexpr int count_pause_factor = 50;
-constexpr auto shortest_count_pause = 5s;
-constexpr auto longest_count_pause = 120s;
+constexpr auto min_count_pause = 5s;
+constexpr auto max_count_pause = 120s;
 
 std::set<std::string> names_of(const std::vector<operations::HandlerState>& handlers) {
   std::set<std::string> out;
@@ -61,7 +61,7 @@ std::set<std::int32_t> away_in(const std::vector<inbox::HandlerActivity>& activi
 }  // namespace
 
 std::chrono::nanoseconds pause_after_count(std::chrono::nanoseconds took) {
-  return std::clamp<std::chrono::nanoseconds>(took * count_pause_factor, shortest_count_pause, longest_count_pause);
+  return std::clamp<std::chrono::nanoseconds>(took * count_pause_factor, min_count_pause, max_count_pause);
 }
 
 std::chrono::seconds VacuumHoldback::age(const std::optional<inbox::OldestTransaction>& oldest, Clock::time_point now) {
@@ -139,7 +139,7 @@ void Maintenance::run() {
       run_task(task);
       has_more = has_more || turn_.has_more();
     }
-    if (!has_more) stop_.wait_for(check_tasks_every);
+    if (!has_more) stop_.wait_for(check_tasks_interval);
   }
   const auto failure = inbox::failure_of([&] {
     inbox::instance_heartbeat(connection_, identity_, true);
@@ -151,7 +151,7 @@ void Maintenance::run() {
 
 void Maintenance::run_task(PeriodicTask& task) {
   const auto began = Clock::now();
-  turn_.begin(began + longest_turn);
+  turn_.begin(began + max_turn);
   task.next = began + task.every;
   const auto failure = inbox::failure_of([&] {
     (this->*task.work)();
@@ -165,7 +165,7 @@ void Maintenance::run_task(PeriodicTask& task) {
 
 void Maintenance::note(AuditEntry entry) {
   const base::Lock lock{mutex_};
-  if (audit_entries_.size() == most_audit_entries) audit_entries_.pop_front();
+  if (audit_entries_.size() == max_audit_entries) audit_entries_.pop_front();
   audit_entries_.push_back(std::move(entry));
 }
 
@@ -183,7 +183,7 @@ void Maintenance::write_audit_entries() {
   } catch (...) {
     const base::Lock lock{mutex_};
     audit_entries_.insert(audit_entries_.begin(), due.begin(), due.end());
-    while (audit_entries_.size() > most_audit_entries) audit_entries_.pop_front();
+    while (audit_entries_.size() > max_audit_entries) audit_entries_.pop_front();
     throw;
   }
 }
@@ -209,7 +209,7 @@ void Maintenance::send_heartbeat() {
   inbox::instance_heartbeat(connection_, identity_, false, problem, handlers, activity);
   reported_problem_ = std::move(problem);
   reported_away_ = std::move(away);
-  next_heartbeat_ = Clock::now() + heartbeat_every;
+  next_heartbeat_ = Clock::now() + heartbeat_interval;
   const base::Lock lock{mutex_};
   observed_.answered_us = event::now();
 }
@@ -257,7 +257,7 @@ void Maintenance::check_retired(const std::vector<inbox::Registered>& running) {
   if (retired == expected || (retired == retired_ && Clock::now() < next_stale_report_)) return;
   log_.info("maintenance.handlers_changed");
   retired_ = std::move(retired);
-  next_stale_report_ = Clock::now() + stale_report_every;
+  next_stale_report_ = Clock::now() + stale_report_interval;
   handlers_are_stale_ = true;
 }
 

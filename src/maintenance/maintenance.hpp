@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/heartbeat.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mutex.hpp"
 #include "base/repeats.hpp"
 #include "base/stop_signal.hpp"

@@ -15,7 +15,7 @@ constexpr std::int64_t many_failures = 10;
 constexpr std::int64_t few_failures = 3;
 /// A service that restarts is back by then.
 constexpr seconds short_absence{10};
-constexpr seconds least_span{10};
+constexpr seconds min_span{10};
 constexpr std::int64_t small_backlog = 50;
 /// Optional members are missing in some events, seldom in this many in a row.
 constexpr std::int64_t many_without_value = 100;
@@ -117,7 +117,7 @@ void slow_handlers(const Situation& situation, List& out) {
   for (const AtWork& at : handlers_at_work(situation)) {
     const auto& sum = at.activity.sum;
     const bool are_busy = sum.running_calls * 4 >= sum.concurrency * 3;
-    if (sum.grown <= 0 || sum.span < least_span || at.handler.pending().number < small_backlog) continue;
+    if (sum.grown <= 0 || sum.span < min_span || at.handler.pending().number < small_backlog) continue;
     if ((!are_busy && !sum.limited) || at.activity.away_since || is_failing(situation, at.handler)) continue;
     const double done = static_cast<double>(sum.done) / std::chrono::duration<double>(sum.span).count();
     const double arrive = done + static_cast<double>(sum.grown) / 60;

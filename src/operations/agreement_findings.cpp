@@ -13,7 +13,7 @@ using Daemons = std::vector<const RegisteredHandler*>;
 
 /// A deploy makes settings differ for about this time.
 constexpr std::chrono::minutes deploy{1};
-constexpr std::size_t most_keys = 5;
+constexpr std::size_t max_keys = 5;
 
 std::vector<Daemons> by_handler(const Situation& situation) {
   std::vector<Daemons> out;
@@ -88,8 +88,8 @@ void add_other_settings(const Daemons& daemons, List& out) {
   }
   if (keys.empty()) return;
   std::vector<std::string> shown{keys.begin(), keys.end()};
-  const bool is_cut = shown.size() > most_keys;
-  if (is_cut) shown.resize(most_keys);
+  const bool is_cut = shown.size() > max_keys;
+  if (is_cut) shown.resize(max_keys);
   out.push_back(make_finding("handler_settings_differ", {{"handler", newest.handler},
                                                          {"keys", base::joined(shown) + (is_cut ? ", and others" : "")},
                                                          {"daemons", base::joined(names)}}));

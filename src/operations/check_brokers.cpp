@@ -10,7 +10,7 @@
 #include "kafka/lookup.hpp"
 #include "kafka/properties.hpp"
 #include "kafka/topic_retention.hpp"
-#include "operations/broker_trouble.hpp"
+#include "operations/broker_problem.hpp"
 #include "operations/check.hpp"
 
 namespace inboxd::operations {
@@ -20,7 +20,7 @@ using Kind = Finding::Kind;
 
 /// A question that may end early, because the brokers refuse the client, is asked in steps of this length.
 constexpr std::chrono::milliseconds step{500};
-constexpr std::chrono::milliseconds longest_connect{2'000};
+constexpr std::chrono::milliseconds connect_timeout{2'000};
 
 Finding check_topic(const std::string& name, const std::vector<std::string>& topics,
                     const std::vector<kafka::TopicDescription>& described) {
@@ -154,7 +154,7 @@ std::optional<kafka::Cluster> ask_cluster(rd_kafka_t* client, const kafka::Clien
   while (true) {
     auto cluster = kafka::describe_cluster(client, std::min(step, patience));
     if (cluster) return std::move(cluster).value();
-    Finding trouble = broker_trouble(configured.brokers, configured.properties, log.last_warning());
+    Finding trouble = broker_problem(configured.brokers, configured.properties, log.last_warning());
     const bool is_over = std::chrono::steady_clock::now() >= end;
     if (!is_over && trouble.kind != Kind::refused) continue;
     if (trouble.kind == Kind::unreachable) {
@@ -194,7 +194,7 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
   const auto& topics = cluster->topics;
   const std::string subject = "brokers " + configured.brokers;
   out.push_back({Kind::good, subject, std::to_string(topics.size()) + " topics"});
-  if (const auto silent = check_addresses(cluster->brokers, std::min(patience, longest_connect)); !silent.empty()) {
+  if (const auto silent = check_addresses(cluster->brokers, std::min(patience, connect_timeout)); !silent.empty()) {
     out.insert(out.end(), silent.begin(), silent.end());
     return out;
   }

@@ -14,7 +14,7 @@ namespace inboxd::operations {
 namespace {
 
 /// Groups by handler and error class above the list.
-constexpr std::int64_t most_groups = 1'000;
+constexpr std::int64_t max_groups = 1'000;
 
 struct ReadFilter {
   DeadFilter filter;
@@ -100,12 +100,12 @@ Picked pick(Context& context, const DeadFilter& filter, const Task& task) {
     out.more = context.agreed.at("more").get<bool>();
     out.until = context.agreed.at("until").get<event::Microseconds>();
   }
-  auto letters = pick_dead(*context.connection, wanted, task.any_too, context.most_rows + 1);
+  auto letters = pick_dead(*context.connection, wanted, task.any_too, context.max_rows + 1);
   if (context.agreed.is_null()) {
     const auto now = database_time(*context.connection);
     out.until = std::min(filter.died.until.value_or(now), now);
   }
-  if (static_cast<std::int64_t>(letters.size()) > context.most_rows) {
+  if (static_cast<std::int64_t>(letters.size()) > context.max_rows) {
     out.more = true;
     letters.pop_back();
   }
@@ -203,7 +203,7 @@ Answer functions::dead_list(Context& context, const Arguments& arguments) {
     return {base::ExitCode::usage, nullptr, "dead list: --group-by takes error, type or handler"};
   }
   const auto limit = *arguments.number("limit");
-  auto found = group_dead(*context.connection, filter, by, by ? limit : most_groups);
+  auto found = group_dead(*context.connection, filter, by, by ? limit : max_groups);
   Document letters = by ? Document::array() : list_dead(*context.connection, filter, limit);
   Document document{
       {"total", found.letters}, {"groups", std::move(found.groups)}, {"dead_letters", std::move(letters)}};

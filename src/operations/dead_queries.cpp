@@ -65,7 +65,7 @@ DeadLetter read_letter(inbox::RowReader row) {
 }
 
 /// Parked events that a transaction brings back, about.
-constexpr int most_parked = 1'000;
+constexpr int max_parked = 1'000;
 
 /// No handler may be retired meanwhile: its events would stay pending for ever.
 void lock_dead(inbox::Connection::Access& access, pqxx::work& tx) {
@@ -90,8 +90,8 @@ Replayed bring_back(inbox::Connection& connection, const inbox::Statement& state
   Replayed out;
   access.transaction([&](pqxx::work& tx) {
     lock_dead(access, tx);
-    out = read_replayed(
-        access.run_in(tx, statement, pqxx::params{bytes, deed.actor, deed.asked, most_parked, operation}));
+    out =
+        read_replayed(access.run_in(tx, statement, pqxx::params{bytes, deed.actor, deed.asked, max_parked, operation}));
     return true;
   });
   return out;
@@ -195,7 +195,7 @@ std::optional<Replayed> edit_dead(inbox::Connection& connection, std::int64_t de
     lock_dead(access, tx);
     out.reset();
     if (access.run_in(tx, inbox::statements::op_dead_edit, edit).empty()) return false;
-    const pqxx::params replay{bytes, deed.actor, deed.asked, most_parked, std::string{"dead edit"}};
+    const pqxx::params replay{bytes, deed.actor, deed.asked, max_parked, std::string{"dead edit"}};
     Replayed replayed = read_replayed(access.run_in(tx, inbox::statements::op_dead_replay, replay));
     if (replayed.letters == 0) return false;
     out = std::move(replayed);
@@ -221,7 +221,7 @@ Discarded discard_dead(inbox::Connection& connection, const std::vector<std::int
     out.letters = discard(false);
     out.released = read_replayed(
         access.run_in(tx, inbox::statements::op_lanes_release,
-                      pqxx::params{bytes, deed.actor, deed.asked, most_parked, std::string{"dead discard"}}));
+                      pqxx::params{bytes, deed.actor, deed.asked, max_parked, std::string{"dead discard"}}));
     out.letters += discard(true);
     return true;
   });

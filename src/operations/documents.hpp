@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "operations/operation.hpp"
 #include "operations/stored_event.hpp"
 

@@ -118,7 +118,7 @@ Answer change_found(Context& context, const Arguments& arguments, const Change& 
 Answer retry_all(Context& context, const Arguments& arguments, const std::string& handler) {
   const auto classes = arguments.texts("error");
   auto& connection = *context.connection;
-  const auto waiting = retry_waiting(connection, handler, classes, context.most_rows, true);
+  const auto waiting = retry_waiting(connection, handler, classes, context.max_rows, true);
   Document document = {{"dry_run", arguments.flag("dry-run")}, {"handler", handler}, {"matched", waiting.events}};
   if (waiting.events == 0) {
     const auto known = handler_names(context);

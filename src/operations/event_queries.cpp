@@ -101,7 +101,7 @@ class Search final {
   std::int64_t wanted() const { return limit_ - static_cast<std::int64_t>(found_.events.size()); }
 
   /// The most events to read of each shard now.
-  std::int64_t most_of_each() const {
+  std::int64_t max_of_each() const {
     if (filter_.takes_all()) return wanted();  // each event matches
     if (by_key_) return most_ - found_.looked_at;
     return std::max(few, (most_ - found_.looked_at) / static_cast<std::int64_t>(filter_.shards.size()));
@@ -126,7 +126,7 @@ class Search final {
 
   void look_through(const Window& window) {
     for (std::int64_t of_each = by_key_ ? most_ : few;; of_each *= 4) {
-      const auto most = most_of_each();
+      const auto most = max_of_each();
       of_each = std::min(of_each, most);
       Found answer = ask(window, of_each);
       if (filter_.takes_all() && of_each == most) answer.sure_from.reset();  // `wanted` of each suffice

@@ -9,7 +9,7 @@
 namespace inboxd::operations {
 namespace {
 
-constexpr std::size_t longest_name = 100;
+constexpr std::size_t max_name = 100;
 
 bool has_digits_only(const std::string& id) { return id.find_first_not_of("0123456789") == std::string::npos; }
 
@@ -37,7 +37,7 @@ Answer several(const std::string& verb, const std::string& id, const std::vector
   return {base::ExitCode::no,
           {{"events", std::move(candidates)}},
           verb + ": dead letters of " + std::to_string(events.size()) + " events have the id " +
-              base::json_quote(base::shorten(id, longest_name)) + "; pass an event_id"};
+              base::json_quote(base::shorten(id, max_name)) + "; pass an event_id"};
 }
 
 bool is_one_event(const std::vector<StoredEvent>& events) {
@@ -51,7 +51,7 @@ bool is_one_event(const std::vector<StoredEvent>& events) {
 
 std::string about_missing(const std::string& verb, const std::vector<std::string>& missing) {
   std::vector<std::string> names;
-  for (const std::string& id : missing) names.push_back(base::json_quote(base::shorten(id, longest_name)));
+  for (const std::string& id : missing) names.push_back(base::json_quote(base::shorten(id, max_name)));
   return verb + ": no dead letter " + base::joined(names);
 }
 

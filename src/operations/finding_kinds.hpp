@@ -28,7 +28,7 @@ struct FindingKind {
 const char* name_of(FindingKind::Grade grade);
 
 /// How the reported problem of a daemon begins that has the kind `disk_full`.
-inline constexpr std::string_view disk_full_trouble = "the database is out of disk space";
+inline constexpr std::string_view disk_full_problem = "the database is out of disk space";
 
 std::span<const FindingKind> finding_kinds();
 /// Throws std::logic_error if the table has no such row.

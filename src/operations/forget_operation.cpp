@@ -12,7 +12,7 @@ constexpr const char* forget_verb = "events forget";
 /// Events of a transaction.
 constexpr std::size_t bite = 200;
 /// How long to wait for events that are leased: their calls end, or their instance releases them.
-constexpr int most_waits = 10;
+constexpr int max_waits = 10;
 constexpr std::chrono::milliseconds wait{1'000};
 
 /// Finds the events of a key, a shard at a time, and does something with the events of each portion.
@@ -82,7 +82,7 @@ bool erase_all(Context& context, const std::string& key, Progressed& sum) {
   if (!erase_rest(context, key, sum)) return false;
   const auto each = [&](const std::vector<KeyedEvent>& events) { erase(context, events, sum); };
   if (!Search{context, key}.run(each)) return false;
-  for (int waits = 0; !sum.leased.empty() && waits < most_waits; ++waits) {
+  for (int waits = 0; !sum.leased.empty() && waits < max_waits; ++waits) {
     if (context.pause(wait)) return false;
     erase(context, std::exchange(sum.leased, {}), sum);
   }

@@ -13,7 +13,7 @@ using Type = inbox::ArrayParameter::Type;
 /// Events that a statement looks at: about 50 ms.
 constexpr int events_looked_at = 20'000;
 /// Rows that a transaction erases.
-constexpr int most_erased = 500;
+constexpr int max_erased = 500;
 
 /// Runs a statement that changes rows which a replay reads. Its rows.
 pqxx::result change(inbox::Connection& connection, const inbox::Statement& statement, const pqxx::params& parameters) {
@@ -66,13 +66,13 @@ Forgotten forget_events(inbox::Connection& connection, const std::string& actor,
 
 std::int64_t forget_dead_letters(inbox::Connection& connection, const std::string& actor, const std::string& key) {
   return change(connection, inbox::statements::op_forget_dead,
-                pqxx::params{actor, pqxx::binary_cast(key), most_erased})[0][0]
+                pqxx::params{actor, pqxx::binary_cast(key), max_erased})[0][0]
       .as<std::int64_t>();
 }
 
 Erased forget_rest(inbox::Connection& connection, const std::string& actor, const std::string& key) {
   const auto rows = change(connection, inbox::statements::op_forget_quarantine,
-                           pqxx::params{actor, pqxx::binary_cast(key), most_erased});
+                           pqxx::params{actor, pqxx::binary_cast(key), max_erased});
   return {rows[0][0].as<std::int64_t>(), rows[0][1].as<std::int64_t>()};
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using Topics = std::vector<std::string>;
 
-constexpr std::chrono::hours gaps_shown_for{24};
+constexpr std::chrono::hours max_gap_age{24};
 constexpr std::int64_t second = 1'000'000;
 
 /// Whether the topics, or a topic of them, include a name or prefix.
@@ -96,7 +96,7 @@ std::vector<RegisteredHandler> read_registered(inbox::Connection& connection) {
 }
 
 std::vector<SubscriptionGap> read_gaps(inbox::Connection& connection) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(gaps_shown_for).count();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(max_gap_age).count();
   std::map<std::int32_t, History> histories;
   for (const auto& found :
        inbox::run_read(connection, inbox::statements::op_former_topics, pqxx::params{seconds})) {

@@ -4,7 +4,7 @@
 #include "base/text.hpp"
 #include "config/suggest.hpp"
 #include "config/units.hpp"
-#include "inbox/remedy.hpp"
+#include "inbox/problem_text.hpp"
 #include "operations/status_findings.hpp"
 
 namespace inboxd::operations::findings {
@@ -34,7 +34,7 @@ constexpr std::string_view at_limit = "dead letters have reached retention.dead_
 StatusFinding paused(const HandlerState& handler) {
   const bool is_limit = handler.has_paused_itself && handler.paused_reason->starts_with(at_limit);
   const auto [reason, remedy] =
-      is_limit ? inbox::trouble_of(*handler.paused_reason) : inbox::Trouble{*handler.paused_reason};
+      is_limit ? inbox::problem_of(*handler.paused_reason) : inbox::ProblemText{*handler.paused_reason};
   const char* const kind = is_limit                    ? "handler_paused_at_limit"
                            : handler.has_paused_itself ? "handler_paused_itself"
                                                        : "handler_paused";

@@ -37,8 +37,8 @@ PickedKeys pick(Context& context, const LaneFilter& filter) {
     agreed = context.agreed.at("dead_letter_ids").get<std::vector<std::int64_t>>();
     out.more = context.agreed.at("more").get<bool>();
   }
-  auto keys = pick_parked(*context.connection, filter, agreed, context.most_rows + 1);
-  if (static_cast<std::int64_t>(keys.size()) > context.most_rows) {
+  auto keys = pick_parked(*context.connection, filter, agreed, context.max_rows + 1);
+  if (static_cast<std::int64_t>(keys.size()) > context.max_rows) {
     out.more = true;
     keys.pop_back();
   }

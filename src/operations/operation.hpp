@@ -51,7 +51,7 @@ struct Context {
   Document agreed;                     ///< the plan that a person confirmed, an upper bound; null: no bound
   bool shows_content = true;           ///< keys and messages of events, if the role may read them
   bool follows = false;                ///< waits for work that daemons do, with its progress
-  std::int64_t most_rows = 1'000'000;  ///< the most that an operation changes; repeat it for the rest
+  std::int64_t max_rows = 1'000'000;   ///< the most that an operation changes; repeat it for the rest
   std::function<void(const Progress&)> progress = [](const Progress&) {};
   /// Waits that long between two batches; true: the operation shall stop.
   std::function<bool(std::chrono::milliseconds)> pause = [](std::chrono::milliseconds) { return false; };

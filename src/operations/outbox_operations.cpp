@@ -14,7 +14,7 @@ namespace inboxd::operations {
 namespace {
 
 /// An answer without a match names topics of this many stopped messages.
-constexpr std::int64_t most_named = 1'000;
+constexpr std::int64_t max_named = 1'000;
 
 using Change = std::int64_t(inbox::Connection&, const std::vector<std::int64_t>&, const Deed&);
 
@@ -39,12 +39,12 @@ std::vector<PickedMessage> pick(Context& context, StoppedFilter filter) {
     filter.outbox_ids = context.agreed.at("outbox_ids").get<std::vector<std::int64_t>>();
     if (filter.outbox_ids.empty()) return {};
   }
-  return pick_stopped(*context.connection, filter, context.most_rows);
+  return pick_stopped(*context.connection, filter, context.max_rows);
 }
 
 std::string nothing_matches(Context& context) {
   std::set<std::string> topics;
-  for (const PickedMessage& message : pick_stopped(*context.connection, {}, most_named)) topics.insert(message.topic);
+  for (const PickedMessage& message : pick_stopped(*context.connection, {}, max_named)) topics.insert(message.topic);
   return "no stopped message matches; " +
          (topics.empty() ? "there is none" : "topics with stopped messages: " + base::joined(topics));
 }

@@ -10,9 +10,9 @@ namespace {
 using Effect = inbox::Connection::Access::Effect;
 using Type = inbox::ArrayParameter::Type;
 
-constexpr std::int64_t most_counted = 100'000;
+constexpr std::int64_t max_counted = 100'000;
 
-Count counted(std::int64_t number) { return {number, number >= most_counted}; }
+Count counted(std::int64_t number) { return {number, number >= max_counted}; }
 
 std::int64_t change(inbox::Connection& connection, const inbox::Statement& statement,
                     const std::vector<std::int64_t>& outbox_ids, const Deed& deed) {
@@ -24,7 +24,7 @@ std::int64_t change(inbox::Connection& connection, const inbox::Statement& state
 }  // namespace
 
 OutboxState read_outbox_state(inbox::Connection& connection) {
-  inbox::RowReader row{inbox::run_read(connection, inbox::statements::op_outbox_state, pqxx::params{most_counted})[0]};
+  inbox::RowReader row{inbox::run_read(connection, inbox::statements::op_outbox_state, pqxx::params{max_counted})[0]};
   OutboxState out;
   out.backlog = counted(row.int8());
   if (const auto age = row.maybe_int8()) out.oldest_age = std::chrono::microseconds{*age};

@@ -9,7 +9,7 @@ namespace inboxd::operations {
 namespace {
 
 /// The most partitions that a line names.
-constexpr std::size_t most_names = 3;
+constexpr std::size_t max_names = 3;
 
 /// Partitions that share a finding.
 struct Group {
@@ -38,9 +38,9 @@ Cause cause_of(const PartitionReading& reading) {
 }
 
 std::string names_of(const Group& group) {
-  std::vector<std::string> shown{group.partitions.begin(),
-                                 group.partitions.begin() +
-                                     static_cast<std::ptrdiff_t>(std::min(group.partitions.size(), most_names))};
+  std::vector<std::string> shown{
+      group.partitions.begin(),
+      group.partitions.begin() + static_cast<std::ptrdiff_t>(std::min(group.partitions.size(), max_names))};
   const std::size_t others = group.partitions.size() - shown.size();
   return base::joined(shown) + (others > 0 ? " and " + std::to_string(others) + " more partitions" : "");
 }

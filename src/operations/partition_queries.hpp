@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "inbox/connection.hpp"
 #include "operations/stored_event.hpp"
 

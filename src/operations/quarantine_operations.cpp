@@ -54,8 +54,8 @@ Picked pick(Context& context, QuarantineFilter filter, bool kept_only) {
     filter.quarantine_ids = context.agreed.at("quarantine_ids").get<std::vector<std::int64_t>>();
     out.more = context.agreed.at("more").get<bool>();
   }
-  auto records = pick_quarantined(*context.connection, filter, context.most_rows + 1);
-  if (static_cast<std::int64_t>(records.size()) > context.most_rows) {
+  auto records = pick_quarantined(*context.connection, filter, context.max_rows + 1);
+  if (static_cast<std::int64_t>(records.size()) > context.max_rows) {
     out.more = true;
     records.pop_back();
   }

@@ -11,8 +11,8 @@ namespace inboxd::operations::findings {
 namespace {
 
 /// The most groups of quarantined records that a line names.
-constexpr std::size_t most_groups = 3;
-constexpr std::size_t most_detail = 200;
+constexpr std::size_t max_groups = 3;
+constexpr std::size_t max_detail = 200;
 
 /// The most similar subscription to a type, among handlers that subscribe to the topic.
 std::string nearest_subscription(const Situation& situation, const inbox::UnsubscribedEvents& events) {
@@ -58,7 +58,7 @@ std::string recent_text(const DeadGrowth& growth) {
                     (is_sudden ? "minute" : "hour");
   if (growth.error_class.empty()) return out;
   out += growth.of_class == growth.letters ? ", all " : ", most ";
-  return out + growth.error_class + (growth.message.empty() ? "" : ": " + base::shorten(growth.message, most_detail));
+  return out + growth.error_class + (growth.message.empty() ? "" : ": " + base::shorten(growth.message, max_detail));
 }
 
 }  // namespace
@@ -134,7 +134,7 @@ void quarantined_topics(const Situation& situation, List& out) {
                                 {"topic", growth.topic},
                                 {"since", clock_text(growth.first_at)},
                                 {"reason", growth.reason},
-                                {"detail", in_brackets(base::shorten(growth.detail, most_detail))},
+                                {"detail", in_brackets(base::shorten(growth.detail, max_detail))},
                                 {"remedy", remedy_for_quarantined(growth.topic, growth.reason, growth.are_empty)}})
                       .began(growth.first_at));
   }
@@ -154,11 +154,11 @@ void quarantine(const Situation& situation, List& out) {
   }
   std::string named;
   if (groups.size() == 1) named = ", all of topic " + groups[0].topic + ", reason " + groups[0].reason;
-  for (std::size_t i = 0; groups.size() > 1 && i < std::min(groups.size(), most_groups); ++i) {
+  for (std::size_t i = 0; groups.size() > 1 && i < std::min(groups.size(), max_groups); ++i) {
     named += (i == 0 ? ": " : ", ") + std::to_string(groups[i].records) + " of topic " + groups[i].topic + ", reason " +
              groups[i].reason;
   }
-  if (groups.size() > most_groups) named += ", and others";
+  if (groups.size() > max_groups) named += ", and others";
   // A problem has the details already.
   const bool is_told = groups.size() == 1 && situation.quarantine_growth.size() == 1 &&
                        is_mostly_quarantined(situation.quarantine_growth[0]) && recent == total.number;

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "config/units.hpp"
-#include "inbox/remedy.hpp"
+#include "inbox/problem_text.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -60,8 +60,8 @@ void missing_daemon(const Situation& situation, List& out) {
 void failing_daemons(const Situation& situation, List& out) {
   for (const auto& instance : situation.instances) {
     if (!instance.trouble || !instance.is_live()) continue;
-    const auto [trouble, remedy] = inbox::trouble_of(*instance.trouble);
-    const char* const kind = trouble.starts_with(disk_full_trouble) ? "disk_full"
+    const auto [trouble, remedy] = inbox::problem_of(*instance.trouble);
+    const char* const kind = trouble.starts_with(disk_full_problem) ? "disk_full"
                              : remedy.empty()                       ? "daemon_in_trouble"
                                                                     : "storage_full";
     auto finding =

@@ -1,6 +1,6 @@
 #include "operations/status_operation.hpp"
 
-#include "inbox/remedy.hpp"
+#include "inbox/problem_text.hpp"
 #include "operations/dead_queries.hpp"
 #include "operations/documents.hpp"
 #include "operations/operation_table.hpp"
@@ -11,7 +11,7 @@ namespace inboxd::operations {
 namespace {
 
 /// The most pairs of topic and type without a handler that are listed.
-constexpr int most_unsubscribed = 10;
+constexpr int max_unsubscribed = 10;
 
 /// No daemon has read it for a day: its topic has left the configuration.
 bool is_forsaken(const PartitionState& partition) {
@@ -49,7 +49,7 @@ Situation read_situation(inbox::Connection& connection) {
   out.suspects = read_suspects(connection);
   out.quarantine = count_quarantined(connection);
   out.outbox = read_outbox_state(connection);
-  out.unsubscribed = inbox::read_unsubscribed(connection, most_unsubscribed);
+  out.unsubscribed = inbox::read_unsubscribed(connection, max_unsubscribed);
   out.registered = read_registered(connection);
   out.gaps = read_gaps(connection);
   out.misplaced = inbox::find_misplaced(connection);
@@ -87,7 +87,7 @@ std::string advice_for(const PartitionState& partition) {
   const std::string place = partition.topic + " " + std::to_string(partition.partition);
   if (partition.gap) return "inboxd partitions accept-gap " + place;
   if (partition.new_incarnation) return "inboxd partitions accept-recreated " + partition.topic;
-  if (const auto trouble = inbox::trouble_of(*partition.halted_reason); !trouble.remedy.empty()) return trouble.remedy;
+  if (const auto trouble = inbox::problem_of(*partition.halted_reason); !trouble.remedy.empty()) return trouble.remedy;
   return "continues by itself once the cause is removed; the daemon's log says more";
 }
 
@@ -109,8 +109,8 @@ Document document_of(const PartitionState& partition) {
           {"observed_age_seconds", seconds_of(partition.observed_age)},
           {"last_stable_offset", number(partition.last_stable_offset)},
           {"transaction_open_since", partition.is_held() ? time_of(partition.held_since) : Document(nullptr)},
-          {"halted_reason", partition.halted_reason ? Document(inbox::trouble_of(*partition.halted_reason).problem)
-                                                    : Document(nullptr)},
+          {"halted_reason",
+           partition.halted_reason ? Document(inbox::problem_of(*partition.halted_reason).problem) : Document(nullptr)},
           {"halted_at", time_of(partition.halted_at)},
           {"what_to_do", partition.halted_reason ? Document(advice_for(partition)) : Document(nullptr)},
           {"gap", partition.gap ? range_of(*partition.gap) : Document(nullptr)},

@@ -11,9 +11,9 @@ namespace inboxd::operations {
 namespace {
 
 // Limits of counting: `status` stays quick with any backlog.
-constexpr std::int64_t most_runs = 12'000;
-constexpr std::int64_t most_letters = 100'000;
-constexpr std::int64_t most_quarantined = 100'000;
+constexpr std::int64_t max_runs = 12'000;
+constexpr std::int64_t max_letters = 100'000;
+constexpr std::int64_t max_quarantined = 100'000;
 
 HandlerState read_handler(inbox::RowReader row) {
   HandlerState out;
@@ -71,7 +71,7 @@ bool may_read(const std::string& entry, const std::string& wanted) {
 }  // namespace
 
 std::vector<HandlerState> read_handlers(inbox::Connection& connection) {
-  const pqxx::params parameters{most_runs, most_letters, static_cast<int>(live_within.count())};
+  const pqxx::params parameters{max_runs, max_letters, static_cast<int>(live_within.count())};
   return read_all(connection, inbox::statements::op_backlog, parameters, read_handler);
 }
 
@@ -86,10 +86,12 @@ Count HandlerState::pending() const {
 
 QuarantineState count_quarantined(inbox::Connection& connection) {
   QuarantineState out;
-  out.groups = read_all(connection, inbox::statements::op_quarantine_count, pqxx::params{most_quarantined},
-                        [](auto row) { return QuarantineGroup{row.text(), row.text(), row.int8()}; });
+  out.groups =
+      read_all(connection, inbox::statements::op_quarantine_count, pqxx::params{max_quarantined}, [](auto row) {
+        return QuarantineGroup{row.text(), row.text(), row.int8()};
+      });
   for (const QuarantineGroup& group : out.groups) out.total.number += group.records;
-  out.total.at_least = out.total.number == most_quarantined;
+  out.total.at_least = out.total.number == max_quarantined;
   return out;
 }
 

@@ -13,8 +13,8 @@ using inbox::ArrayParameter;
 using Type = ArrayParameter::Type;
 
 // As growth_queries.cpp counts.
-constexpr std::int64_t most_records = 10'000;
-constexpr std::int64_t most_lane_rows = 10'000;
+constexpr std::int64_t max_records = 10'000;
+constexpr std::int64_t max_lane_rows = 10'000;
 
 constexpr const char* insufficient_privilege = "42501";
 
@@ -63,31 +63,29 @@ void add_dead_letters(inbox::Connection& connection, std::vector<DeadGrowth>& al
 }
 
 void add_quarantine(inbox::Connection& connection, std::vector<QuarantineGrowth>& all) {
-  read_texts(connection, inbox::statements::op_quarantine_texts, pqxx::params{most_records},
-             [&](inbox::RowReader row) {
-               const auto topic = row.text();
-               const auto detail = row.text();
-               const bool are_empty = row.flag();
-               for (QuarantineGrowth& growth : all) {
-                 if (growth.topic != topic) continue;
-                 growth.detail = detail;
-                 growth.are_empty = are_empty;
-               }
-             });
+  read_texts(connection, inbox::statements::op_quarantine_texts, pqxx::params{max_records}, [&](inbox::RowReader row) {
+    const auto topic = row.text();
+    const auto detail = row.text();
+    const bool are_empty = row.flag();
+    for (QuarantineGrowth& growth : all) {
+      if (growth.topic != topic) continue;
+      growth.detail = detail;
+      growth.are_empty = are_empty;
+    }
+  });
 }
 
 void add_blocked_keys(inbox::Connection& connection, std::vector<BlockedKeys>& all) {
-  read_texts(connection, inbox::statements::op_blocked_texts, pqxx::params{most_lane_rows},
-             [&](inbox::RowReader row) {
-               const auto handler_id = row.int4();
-               const auto key = row.maybe_text();
-               const auto error = row.text();
-               for (BlockedKeys& blocked : all) {
-                 if (blocked.handler_id != handler_id) continue;
-                 blocked.key = key;
-                 blocked.last_error = error;
-               }
-             });
+  read_texts(connection, inbox::statements::op_blocked_texts, pqxx::params{max_lane_rows}, [&](inbox::RowReader row) {
+    const auto handler_id = row.int4();
+    const auto key = row.maybe_text();
+    const auto error = row.text();
+    for (BlockedKeys& blocked : all) {
+      if (blocked.handler_id != handler_id) continue;
+      blocked.key = key;
+      blocked.last_error = error;
+    }
+  });
 }
 
 }  // namespace

@@ -14,8 +14,8 @@ namespace {
 using Names = std::map<std::string, std::vector<std::string>>;
 
 /// A sentence lists no more names than these.
-constexpr std::size_t most_listed = 20;
-constexpr std::size_t longest_name = 100;
+constexpr std::size_t max_listed = 20;
+constexpr std::size_t max_name = 100;
 constexpr std::array filters{"handler", "topic", "type", "error", "reason"};
 
 std::string thing_of(const std::string& filter) { return filter == "error" ? "error class" : filter; }
@@ -48,11 +48,11 @@ UnknownName unknown_among(const Names& names, const Arguments& arguments) {
 }  // namespace
 
 UnknownName unknown_name(const std::string& thing, const std::string& name, const std::vector<std::string>& known) {
-  UnknownName out{"no " + thing + " " + base::json_quote(base::shorten(name, longest_name)),
+  UnknownName out{"no " + thing + " " + base::json_quote(base::shorten(name, max_name)),
                   config::closest(name, known).value_or("")};
   if (!out.nearest.empty()) {
-    out.sentence += "; did you mean " + base::json_quote(base::shorten(out.nearest, longest_name)) + "?";
-  } else if (!known.empty() && known.size() <= most_listed) {
+    out.sentence += "; did you mean " + base::json_quote(base::shorten(out.nearest, max_name)) + "?";
+  } else if (!known.empty() && known.size() <= max_listed) {
     out.sentence += "; known: " + base::joined(known);
   }
   return out;

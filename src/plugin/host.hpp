@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "plugin/abi/inboxd/handler.h"
 #include "plugin/call_sql.hpp"
 #include "plugin/loader.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/result.hpp"
 #include "config/settings.hpp"
 #include "plugin/instance.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 #include <memory>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/result.hpp"
 #include "config/settings.hpp"
 #include "plugin/abi/inboxd/handler.h"

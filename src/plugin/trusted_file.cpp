@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_links = 40;             // the kernel's limit
+constexpr int max_links = 40;              // the kernel's limit
 constexpr unsigned noexec_seal = 0x8;      // MFD_NOEXEC_SEAL, which older headers lack
 constexpr std::size_t max_name_length = 200;  // the kernel takes 249 bytes
 constexpr std::size_t bytes_at_once = 1 << 16;
@@ -113,7 +113,7 @@ class Walk final {
   }
 
   std::optional<base::Problem> follow(const Place& link) {
-    if (++links_ > most_links) return unreachable(link.path, std::strerror(ELOOP));
+    if (++links_ > max_links) return unreachable(link.path, std::strerror(ELOOP));
     std::array<char, PATH_MAX> target{};
     const auto size = ::readlinkat(link.descriptor.get(), "", target.data(), target.size());
     if (size < 0) return unreachable(link.path, last_error());

@@ -8,7 +8,7 @@ namespace inboxd::dispatcher {
 namespace {
 
 /// Without batch.max_wait: closes postponed in a row.
-constexpr int most_postponed = 10;
+constexpr int max_postponed = 10;
 
 config::Schedule::Time time_of(event::Microseconds time) {
   return config::Schedule::Time{std::chrono::microseconds{time}};
@@ -37,8 +37,8 @@ inbox::WindowPlan BatchWindow::plan() const {
   out.next = next_;
   out.at_least = batch_.at_least;
   const bool is_timed = batch_.max_wait.count() > 0;
-  out.most_postponed = is_timed ? std::numeric_limits<std::int32_t>::max() : most_postponed;
-  out.longest_postponed = is_timed ? batch_.max_wait : std::chrono::milliseconds{std::chrono::years{10}};
+  out.max_postponed = is_timed ? std::numeric_limits<std::int32_t>::max() : max_postponed;
+  out.max_postponed_time = is_timed ? batch_.max_wait : std::chrono::milliseconds{std::chrono::years{10}};
   return out;
 }
 

@@ -7,7 +7,7 @@ namespace inboxd::dispatcher {
 namespace {
 
 /// Keeps divisions finite where the clock saw no time pass.
-constexpr double least_seconds_per_event = 1e-9;
+constexpr double min_seconds_per_event = 1e-9;
 
 double seconds(Pace::Duration duration) { return std::chrono::duration<double>{duration}.count(); }
 
@@ -55,7 +55,7 @@ void Pace::worked(std::int64_t events, Duration busy) {
 }
 
 double Pace::seconds_per_event() const {
-  double slowest = least_seconds_per_event;
+  double slowest = min_seconds_per_event;
   if (events_ > 0) slowest = std::max(slowest, seconds_ / events_);
   if (running_.events > 0) {
     const double with_running =

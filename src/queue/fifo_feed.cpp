@@ -20,7 +20,7 @@ bool FifoFeed::review(HandlerState& state, Clock::time_point /*now*/) {
 std::int64_t FifoFeed::target(const HandlerState& state) const {
   const RateTokens& tokens = state.admission.tokens();
   const std::int64_t target = state.room.pace().target();
-  return tokens.is_on() ? std::min(target, tokens.most_held()) : target;
+  return tokens.is_on() ? std::min(target, tokens.max_held()) : target;
 }
 
 std::int64_t FifoFeed::run_events(const HandlerState& state, std::int64_t events) const {

@@ -23,7 +23,7 @@ class Hold final {
   using State = inbox::HandlerHold::State;
 
   /// `failures` in a row blow the fuse; 0: none.
-  void configure(int failures) { most_failures_ = failures; }
+  void configure(int failures) { max_failures_ = failures; }
   State state() const { return state_; }
   /// Some that count towards the fuse.
   bool has_failures() const { return failures_ > 0; }
@@ -46,7 +46,7 @@ class Hold final {
   /// transaction that is repeated count twice.
   void called(std::int64_t done, std::int64_t failed, const std::string& error_class) {
     failures_ = done > 0 ? 0 : failures_ + failed;
-    if (state_ != State::open || most_failures_ == 0 || failures_ < most_failures_) return;
+    if (state_ != State::open || max_failures_ == 0 || failures_ < max_failures_) return;
     report({Kind::blown, std::to_string(failures_) + " failures in a row, the last: " + error_class}, State::held);
   }
 
@@ -82,7 +82,7 @@ class Hold final {
     is_tried_ = false;
   }
 
-  int most_failures_ = 0;
+  int max_failures_ = 0;
   State state_ = State::open;
   std::int64_t failures_ = 0;
   bool is_tried_ = false;

@@ -41,7 +41,7 @@ class RateTokens final {
 
   /// The most events of a run that is not cut, and the most in memory.
   std::int64_t in_a_bite() const { return events_in(bite); }
-  std::int64_t most_held() const { return events_in(held); }
+  std::int64_t max_held() const { return events_in(held); }
 
   /// Events wait for tokens, until the next answer. True if the claimer must know.
   bool note_waiting() { return !std::exchange(is_waiting_, true); }
@@ -102,7 +102,7 @@ class CallShare final {
     if (most_ == 0 && reported_ == 0) return Clock::time_point::max();
     const bool gives_back = reported_ > held();
     if (is_waiting_ || gives_back) return not_before_;
-    return reported_ > 0 ? last_ask_ + renew_every : Clock::time_point::max();
+    return reported_ > 0 ? last_ask_ + renew_interval : Clock::time_point::max();
   }
   /// `idle`: workers that would call now if they might.
   inbox::CallsRequest ask(int idle, Clock::time_point now) {
@@ -129,7 +129,7 @@ class CallShare final {
   }
 
  private:
-  static constexpr std::chrono::milliseconds renew_every{500};
+  static constexpr std::chrono::milliseconds renew_interval{500};
   static constexpr std::chrono::milliseconds pause{100};
 
   int held() const { return std::max(limit_, running_); }

@@ -23,7 +23,7 @@ void LowWater::observe(const inbox::DueReading& reading, Clock::time_point asked
   }
   last_ = ClockPair{reading.now, came};
   if (!reading_from(asked)) {
-    next_full_ = asked + std::clamp<Clock::duration>((came - asked) * full_part, full_every, full_at_least_every);
+    next_full_ = asked + std::clamp<Clock::duration>((came - asked) * full_part, full_interval, max_full_interval);
   }
   const auto behind = std::chrono::duration_cast<std::chrono::microseconds>(came - asked + margin).count();
   const event::Microseconds snapshot_at = reading.now - behind;

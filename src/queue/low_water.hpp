@@ -23,11 +23,11 @@ class LowWater {
  public:
   using Clock = std::chrono::steady_clock;
   /// Between two readings without the mark, which find rows that are due before it after all.
-  static constexpr std::chrono::seconds full_every{60};
+  static constexpr std::chrono::seconds full_interval{60};
   /// A reading without the mark walks all rows that vacuum cannot remove, and claims wait for it. It takes at most a
-  /// 500th of the time, but happens at least every `full_at_least_every`.
+  /// 500th of the time, but happens at least every `max_full_interval`.
   static constexpr int full_part = 500;
-  static constexpr std::chrono::minutes full_at_least_every{10};
+  static constexpr std::chrono::minutes max_full_interval{10};
   /// A mark that has not moved for this long makes the reading ask for open transactions that insert deliveries.
   static constexpr std::chrono::seconds standstill{2};
   /// If the database's clock advanced this much less than ours, it was turned back: the mark is dropped.

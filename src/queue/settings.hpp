@@ -61,7 +61,7 @@ struct Settings {
   /// Whether claims read payloads and headers.
   bool reads_payloads() const {
     return (order && order->rule.needs_content()) || !needs.no_payloads ||
-           events_per_call <= transaction::most_events_sent;
+           events_per_call <= transaction::max_events_sent;
   }
 
   std::string name;

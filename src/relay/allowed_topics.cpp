@@ -7,7 +7,7 @@
 namespace inboxd::relay {
 namespace {
 
-constexpr std::chrono::seconds read_every{1};
+constexpr std::chrono::seconds read_interval{1};
 
 }  // namespace
 
@@ -21,7 +21,7 @@ bool AllowedTopics::contains(std::string_view topic) const {
 
 void AllowedTopics::look_up(std::string_view topic) {
   if (contains(topic) || Clock::now() < next_read_) return;
-  next_read_ = Clock::now() + read_every;
+  next_read_ = Clock::now() + read_interval;
   of_dead_letters_ = inbox::dead_letter_topics(connection_);
 }
 

@@ -11,7 +11,7 @@ std::vector<inbox::IdRange> Gaps::to_probe(Clock::time_point now) {
   probes_old_ = now >= next_old_;
   std::vector<inbox::IdRange> out;
   for (auto& [first, gap] : gaps_) {
-    gap.is_probed = probes_old_ || now - gap.since < young_for;
+    gap.is_probed = probes_old_ || now - gap.since < young_age;
     if (gap.is_probed) out.push_back({first, gap.last});
   }
   return out;
@@ -43,7 +43,7 @@ std::vector<inbox::IdRange> Gaps::note_running(std::set<std::int64_t> running) {
 
 std::int64_t Gaps::note_read(const std::vector<std::int64_t>& ids, std::int64_t after, bool is_whole,
                              Clock::time_point now, Clock::duration took) {
-  if (probes_old_) next_old_ = now + std::max<Clock::duration>(young_for, took * pause_factor);
+  if (probes_old_) next_old_ = now + std::max<Clock::duration>(young_age, took * pause_factor);
   std::int64_t highest = after;
   bool cut_short = !is_whole;  // a read that reached its limit may have left messages in later gaps
   for (const std::int64_t id : ids) {

@@ -19,7 +19,7 @@ class Gaps final {
 
   /// Gaps older than this are probed rarely, or if a transaction of theirs has ended: a transaction that stays open for
   /// an hour keeps all later gaps.
-  static constexpr std::chrono::milliseconds young_for{1'000};
+  static constexpr std::chrono::milliseconds young_age{1'000};
   static constexpr int pause_factor = 10;  ///< a probe of old gaps gets at most a tenth of the time
   static constexpr std::size_t most = 2'000;
 

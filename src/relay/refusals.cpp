@@ -6,7 +6,7 @@
 namespace inboxd::relay {
 
 void Refusals::note_batch(std::set<std::int64_t> messages, std::size_t bytes) {
-  if (batches_.size() >= most_batches) batches_.erase(batches_.begin());
+  if (batches_.size() >= max_batches) batches_.erase(batches_.begin());
   batches_.push_back({std::move(messages), bytes});
 }
 
@@ -19,7 +19,7 @@ void Refusals::note_refused(std::int64_t message) {
 }
 
 void Refusals::note_too_large(const std::string& topic, std::size_t bytes, Clock::time_point now) {
-  if (too_large_.size() >= most_topics) too_large_.clear();
+  if (too_large_.size() >= max_topics) too_large_.clear();
   TooLarge& known = too_large_[topic];
   known = {now < known.until ? std::min(known.bytes, bytes) : bytes, now + too_large_for};
 }
@@ -38,8 +38,8 @@ bool Refusals::make_smaller(Clock::time_point now) {
   batches_.clear();
   const std::size_t present = batch_bytes(now) == 0 ? library_batch_bytes : batch_bytes_;
   smaller_until_ = now + smaller_for;
-  if (present == least_batch_bytes) return false;
-  batch_bytes_ = std::max(std::min(refused, present) / 2, least_batch_bytes);
+  if (present == min_batch_bytes) return false;
+  batch_bytes_ = std::max(std::min(refused, present) / 2, min_batch_bytes);
   return true;
 }
 

@@ -18,8 +18,8 @@ class Refusals final {
   using Clock = std::chrono::steady_clock;
 
   static constexpr std::size_t library_batch_bytes = 1'000'000;
-  static constexpr std::size_t least_batch_bytes = 16 << 10;
-  static constexpr std::size_t most_batches = 16, most_topics = 1'000;
+  static constexpr std::size_t min_batch_bytes = 16 << 10;
+  static constexpr std::size_t max_batches = 16, max_topics = 1'000;
   static constexpr std::chrono::seconds too_large_for{60};
   /// A topic that accepts small batches only may be gone, or mended.
   static constexpr std::chrono::hours smaller_for{1};

@@ -13,17 +13,17 @@ namespace {
 using namespace std::chrono_literals;
 
 /// How often an instance without the lease asks for it.
-constexpr auto ask_every = 1'000ms;
-constexpr auto first_backoff = 100ms;
-constexpr auto longest_backoff = 5'000ms;
+constexpr auto ask_interval = 1'000ms;
+constexpr auto initial_backoff = 100ms;
+constexpr auto max_backoff = 5'000ms;
 /// How long a stop waits for messages in flight. Messages that are left are sent again by the next owner.
-constexpr auto finish_for = 1'000ms;
+constexpr auto finish_timeout = 1'000ms;
 
 /// A wait must not look like a stall.
-constexpr auto beat_every = 200ms;
+constexpr auto beat_interval = 200ms;
 
 /// Transactions that publish in quick succession share a read.
-constexpr auto shortest_pause = 1ms;
+constexpr auto min_pause = 1ms;
 
 }  // namespace
 
@@ -59,14 +59,14 @@ void Relay::join() {
 void Relay::run() {
   while (!stopping_) {
     heartbeat_.beat();
-    auto next = ask_every;
+    auto next = ask_interval;
     const auto failure = inbox::failure_of([&] { next = serve(); });
     counts_.is_owner = false;
     if (failure) {
       if (repeats_.is_news(failure->sqlstate + failure->message)) {
         log_.warn("relay.database_failed", {{"fault", name_of(failure->fault)}, {"error", failure->message}});
       }
-      backoff_ = next = std::clamp<std::chrono::milliseconds>(backoff_ * 2, first_backoff, longest_backoff);
+      backoff_ = next = std::clamp<std::chrono::milliseconds>(backoff_ * 2, initial_backoff, max_backoff);
     }
     wait(next);
   }
@@ -77,7 +77,7 @@ void Relay::wait(std::chrono::milliseconds time) {
   const auto end = Clock::now() + time;
   while (!stopping_ && Clock::now() < end) {
     heartbeat_.beat();
-    wake_.wait_until(std::min(end, Clock::now() + beat_every));
+    wake_.wait_until(std::min(end, Clock::now() + beat_interval));
   }
 }
 
@@ -88,7 +88,7 @@ std::unique_ptr<kafka::Producer> Relay::make_producer(bool one_by_one) {
   settings.properties_now = [this] { return kafka_.properties_now(); };
   settings.batch_bytes = refusals_.batch_bytes(Clock::now());
   settings.one_by_one = one_by_one;
-  settings.on_trouble = [this](std::string_view text) {
+  settings.on_problem = [this](std::string_view text) {
     if (repeats_.is_news(std::string{text})) log_.warn("relay.client_error", {{"error", text}});
   };
   settings.log = [this](int level, std::string_view text) {
@@ -104,11 +104,11 @@ std::chrono::milliseconds Relay::serve() {
   const inbox::RelayLease lease{owner_, base::random_fence()};
   const auto now = Clock::now();
   const auto low_water = inbox::take_relay(connection_, lease, settings_.lease, settings_.message_bytes);
-  if (!low_water) return ask_every;
+  if (!low_water) return ask_interval;
   auto producer = make_producer(false);
   if (producer == nullptr) {
     inbox::release_relay(connection_, lease, *low_water);
-    return longest_backoff;
+    return max_backoff;
   }
   if (!counts_.is_owner.exchange(true)) log_.info("relay.took_over", {{"low_water", *low_water}});
   const auto make_trial = [this] { return make_producer(true); };
@@ -126,19 +126,19 @@ void Relay::send_under(Sender& sender) {
   while (!stopping_) {
     heartbeat_.beat();
     const auto now = Clock::now();
-    if (is_awake_.exchange(false)) next_read = std::min(next_read, now + shortest_pause);
+    if (is_awake_.exchange(false)) next_read = std::min(next_read, now + min_pause);
     const bool reads = now >= next_read && sender.has_room();
     const auto state = sender.turn(reads);
     if (state != Sender::State::busy && state != Sender::State::waiting) return end(sender, state);
     backoff_ = 0ms;
     if (reads) {
       pause = state == Sender::State::busy ? settings_.poll : std::min(pause * 2, longest);
-      next_read = Clock::now() + (state == Sender::State::busy ? Clock::duration{shortest_pause} : pause);
+      next_read = Clock::now() + (state == Sender::State::busy ? Clock::duration{min_pause} : pause);
     }
-    if (sender.has_due_lanes()) next_read = std::min(next_read, Clock::now() + shortest_pause);
+    if (sender.has_due_lanes()) next_read = std::min(next_read, Clock::now() + min_pause);
     if (!sender.has_in_flight()) wake_.wait_until(next_read);
   }
-  sender.finish(finish_for);
+  sender.finish(finish_timeout);
   log_.info("relay.released");
 }
 
@@ -150,7 +150,7 @@ void Relay::end(const Sender& sender, Sender::State state) {
   if (state == Sender::State::resized || sender.has_refused()) {
     backoff_ = 0ms;
   } else {
-    backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, first_backoff, longest_backoff);
+    backoff_ = std::clamp<std::chrono::milliseconds>(backoff_ * 2, initial_backoff, max_backoff);
   }
   ++counts_.replacements;
   if (state == Sender::State::resized) {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/heartbeat.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/repeats.hpp"
 #include "base/stop_signal.hpp"
 #include "base/uuid.hpp"

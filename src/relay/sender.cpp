@@ -17,28 +17,28 @@ using Why = inbox::SetAside::Why;
 /// Sent messages are deleted together: at this number, or after this time.
 constexpr std::size_t delete_at_once = 2'000;
 constexpr auto delete_after = 4ms;
-constexpr auto look_for_due_lanes_every = 1s;
-constexpr auto look_below_low_water_every = 60s;
+constexpr auto due_lanes_interval = 1s;
+constexpr auto low_water_interval = 60s;
 /// How long a producer that was given up may take to report on its messages.
-constexpr auto longest_drain = 2s;
-constexpr auto longest_sending = 200ms;
+constexpr auto max_drain = 2s;
+constexpr auto sending_timeout = 200ms;
 /// If a message cannot be sent yet and no other message ends.
 constexpr auto held_for = 200ms;
 /// How long a question about all topics of a bite may take.
-constexpr auto longest_question = 300ms;
+constexpr auto question_timeout = 300ms;
 /// Brokers may not know a new topic for a moment: a missing topic is tried again sooner at first.
-constexpr auto young_for = 5s;
+constexpr auto young_age = 5s;
 constexpr auto young_retry = 1s;
 constexpr auto held_lanes_for = 20ms;
 /// The lease counts as over when less than this part of it is left.
 constexpr int lease_margin = 10;  // a tenth
-constexpr std::size_t most_lanes = 1'000;
-constexpr std::size_t most_error_bytes = 1'000;
+constexpr std::size_t max_lanes = 1'000;
+constexpr std::size_t max_error_bytes = 1'000;
 constexpr const char* dead_letter_header = "kafka_dlt-original-topic";
 constexpr const char* dead_letter_id_header = "inboxd-outbox-id";
-constexpr std::size_t most_named_topics = 10'000;
+constexpr std::size_t max_named_topics = 10'000;
 /// Messages that a statement sets aside: more would take too long for a short lease.
-constexpr std::size_t most_set_aside = 1'000;
+constexpr std::size_t max_set_aside = 1'000;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ Sender::Sender(const config::Outbox& settings, inbox::RelayLease lease, std::int
       log_{log},
       lease_end_{taken_at + settings.lease - settings.lease / lease_margin},
       next_renewal_{taken_at + settings.lease / 3},
-      next_check_{taken_at + look_below_low_water_every},
+      next_check_{taken_at + low_water_interval},
       highest_{low_water - 1} {}
 
 Sender::~Sender() { counts_.in_flight = 0; }
@@ -124,9 +124,9 @@ void Sender::note_sent(std::int64_t id, const InFlight& message) {
 
 void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, const std::string& error) {
   const bool is_topics = why == Why::topic_refused;
-  inbox::SetAside aside{id, why, error.substr(0, most_error_bytes)};
+  inbox::SetAside aside{id, why, error.substr(0, max_error_bytes)};
   const bool is_young =
-      is_topics && !topic.empty() && allowed_.contains(topic) && stream_.producer->missing_for(topic) < young_for;
+      is_topics && !topic.empty() && allowed_.contains(topic) && stream_.producer->missing_for(topic) < young_age;
   if (is_topics) aside.retry = settings_.retry;
   if (is_young) aside.retry = std::min<std::chrono::milliseconds>(young_retry, settings_.retry);
   aside_.push_back(std::move(aside));
@@ -134,7 +134,7 @@ void Sender::note_refused(std::int64_t id, Why why, std::string_view topic, cons
   has_refused_ = true;
   refusals_.note_refused(id);
   if (is_topics) {
-    if (refused_topics_.size() < most_named_topics) refused_topics_.emplace(topic);
+    if (refused_topics_.size() < max_named_topics) refused_topics_.emplace(topic);
     refused_error_ = error;
     refused_id_ = id;
   } else {
@@ -217,7 +217,7 @@ void Sender::forget(const InFlight& message) {
 /// The main producer is given up: its last reports tell which messages it has sent, and which were refused.
 void Sender::drain() {
   stream_.producer->purge();
-  const auto end = Clock::now() + longest_drain;
+  const auto end = Clock::now() + max_drain;
   do {
     take_ends(10ms);
   } while (stream_.producer->has_open() && Clock::now() < end);
@@ -238,7 +238,7 @@ bool Sender::renew() {
   const auto renewal = inbox::renew_relay(connection_, lease_, settings_.lease, low_water(), checks);
   if (renewal == inbox::Renewal::behind) note_lost_commits();
   if (renewal != inbox::Renewal::done) return false;
-  if (checks) next_check_ = now + look_below_low_water_every;
+  if (checks) next_check_ = now + low_water_interval;
   lease_end_ = now + settings_.lease - settings_.lease / lease_margin;
   next_renewal_ = now + settings_.lease / 3;
   return true;
@@ -349,7 +349,7 @@ std::optional<bool> Sender::send_old_gaps(inbox::OutboxBite bite) {
 bool Sender::read_due_lanes() {
   const auto now = Clock::now();
   if (now < next_lanes_) return true;
-  if (lanes_.size() >= most_lanes) {
+  if (lanes_.size() >= max_lanes) {
     next_lanes_ = now + held_lanes_for;
     return true;
   }
@@ -361,7 +361,7 @@ bool Sender::read_due_lanes() {
   const std::size_t before = in_flight();
   const auto sent = send(rows);
   if (!sent) return false;
-  next_lanes_ = now + (rows.size() == 0 ? look_for_due_lanes_every : in_flight() > before ? 0ms : held_lanes_for);
+  next_lanes_ = now + (rows.size() == 0 ? due_lanes_interval : in_flight() > before ? 0ms : held_lanes_for);
   found_some_ = found_some_ || rows.size() > 0;
   return true;
 }
@@ -379,7 +379,7 @@ std::optional<int> Sender::send(const inbox::OutboxRows& rows) {
     const auto now = Clock::now();
     if (now >= lease_end_) return std::nullopt;
     // Both take time, and the lease must be renewed.
-    if (now - began > longest_sending || aside_.size() >= most_set_aside) break;
+    if (now - began > sending_timeout || aside_.size() >= max_set_aside) break;
     const inbox::OutboxRow row = rows.at(done);
     if (stream_.flight.contains(row.id) || trial_.flight.contains(row.id)) continue;
     if (row.lane && row.id > end_of_sent) continue;
@@ -406,7 +406,7 @@ void Sender::learn_topics(const inbox::OutboxRows& rows) {
     allowed_.look_up(row.topic);
     if (allowed_.contains(row.topic)) topics.insert(row.topic);
   }
-  if (!topics.empty()) stream_.producer->learn(topics, longest_question);
+  if (!topics.empty()) stream_.producer->learn(topics, question_timeout);
 }
 
 /// The main producer has sent all messages below. A lane's message above may have to wait for an earlier message of its

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/repeats.hpp"
 #include "config/settings.hpp"
 #include "inbox/outbox.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/uuid.hpp"
 #include "kafka/producer.hpp"
 #include "relay/refusals.hpp"

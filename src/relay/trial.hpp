@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "kafka/producer.hpp"
 #include "relay/stream.hpp"
 
@@ -28,7 +28,7 @@ class Trial final {
   /// A message needs it. Whether it can send.
   bool begin(Clock::time_point now) {
     if (state_ == State::resting && now >= next_) {
-      next_ = now + rest_for;
+      next_ = now + rest_timeout;
       producer = make_();
       if (producer) change(State::sending);
     }
@@ -41,7 +41,7 @@ class Trial final {
   /// Drops the producer and its messages, which stay in the database, due.
   Flight rest(Clock::time_point now) {
     change(State::resting);
-    next_ = now + rest_for;
+    next_ = now + rest_timeout;
     producer.reset();
     return std::exchange(flight, {});
   }
@@ -50,7 +50,7 @@ class Trial final {
   Flight flight;
 
  private:
-  static constexpr std::chrono::seconds rest_for{1};
+  static constexpr std::chrono::seconds rest_timeout{1};
 
   void change(State to) {
     assert(to != state_);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/backoff.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "inbox/database_error.hpp"
 
 namespace inboxd::settler {

@@ -10,9 +10,9 @@
 namespace inboxd::settler {
 namespace {
 
-constexpr std::size_t most_classes = 100;
-constexpr std::size_t most_key_bytes = 64;
-constexpr std::size_t most_message_bytes = 300;
+constexpr std::size_t max_classes = 100;
+constexpr std::size_t max_key_bytes = 64;
+constexpr std::size_t max_message_bytes = 300;
 
 /// By this machine's clock, which may differ from the clock that wrote the record; hence never less than zero.
 double seconds_since(event::Microseconds time) {
@@ -53,7 +53,7 @@ void OutcomeCounts::recorded(const Run& run, const inbox::Settlement& settlement
   entry.counts.skipped += static_cast<std::uint64_t>(counts.skipped);
   for (const auto& failure : settlement.failures) {
     const std::string& name = failure.error_class.empty() ? "none" : failure.error_class;
-    const bool fits = entry.counts.failures.contains(name) || entry.counts.failures.size() < most_classes;
+    const bool fits = entry.counts.failures.contains(name) || entry.counts.failures.size() < max_classes;
     entry.counts.failures[fits ? name : "other"] += 1;
   }
   entry.note_success_or_failure(settlement, counts);
@@ -82,7 +82,7 @@ std::map<std::int32_t, OutcomeCounts::Handler> OutcomeCounts::all() const {
 // ---- log
 
 bool FailureLog::Second::take() {
-  const bool fits = lines < most_lines;
+  const bool fits = lines < max_lines;
   ++(fits ? lines : left_out);
   return fits;
 }
@@ -98,9 +98,9 @@ void FailureLog::begin_second(Clock::time_point now) {
 }
 
 bool FailureLog::is_first(const Run& run, const std::string& error_class, Clock::time_point now) {
-  if (sampled_.size() >= most_samples) {
+  if (sampled_.size() >= max_samples) {
     std::erase_if(sampled_, [&](const auto& sample) { return now - sample.second >= sample_interval; });
-    if (sampled_.size() >= most_samples) return false;
+    if (sampled_.size() >= max_samples) return false;
   }
   const auto [sample, is_new] = sampled_.try_emplace({run.lease.handler_id, error_class}, now);
   if (!is_new && now - sample->second < sample_interval) return false;
@@ -132,10 +132,10 @@ void FailureLog::recorded(const Run& run, const inbox::Settlement& settlement, C
         {"topic", run.lease.place->topic},
         {"partition", run.lease.place->partition},
         {"offset", event == events.end() ? -1 : (*event)->offset},
-        {"key", has_key ? base::shorten(*(*event)->key, most_key_bytes) : ""},
+        {"key", has_key ? base::shorten(*(*event)->key, max_key_bytes) : ""},
         {"attempt", failure.attempt},
         {"error_class", failure.error_class},
-        {"error", base::shorten(failure.message.substr(0, failure.message.find('\n')), most_message_bytes)}};
+        {"error", base::shorten(failure.message.substr(0, failure.message.find('\n')), max_message_bytes)}};
     if (died) {
       log_.warn("settler.event_dead", facts);
     } else if (is_sample) {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/histogram.hpp"
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mutex.hpp"
 #include "inbox/settle.hpp"
 #include "settler/run.hpp"
@@ -55,14 +55,14 @@ class OutcomeCounts final {
 };
 
 /// Logs dead events (warnings) and retries (debug) with id, handler, place, key and error, never a payload. The first
-/// failed attempt of a handler and class within a minute is a warning. Bounded by `most_lines`; the number of lines
+/// failed attempt of a handler and class within a minute is a warning. Bounded by `max_lines`; the number of lines
 /// left out follows a second later. Any thread.
 class FailureLog final {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::uint64_t most_lines = 20;  ///< a second, for dead events and for retries each
+  static constexpr std::uint64_t max_lines = 20;  ///< a second, for dead events and for retries each
   static constexpr std::chrono::minutes sample_interval{1};
-  static constexpr std::size_t most_samples = 1'000;  ///< handlers and classes that are told apart
+  static constexpr std::size_t max_samples = 1'000;  ///< handlers and classes that are told apart
 
   explicit FailureLog(base::Logger& log) : log_{log} {}
 

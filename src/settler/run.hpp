@@ -12,7 +12,7 @@
 #include "config/topics.hpp"
 #include "envelope/order_key.hpp"
 #include "event/now.hpp"
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "event/verdict.hpp"
 #include "inbox/claim.hpp"
 

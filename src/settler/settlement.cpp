@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t message_bytes = 2000;
 constexpr std::size_t class_bytes = 100;
 /// An order key is shown by this many bytes.
-constexpr std::size_t longest_key = 256;
+constexpr std::size_t max_key = 256;
 
 /// `shorten` adds a mark where it cuts, on top of its limit.
 constexpr std::size_t cut_mark_bytes = 3;
@@ -242,7 +242,7 @@ std::optional<inbox::FailedKey> SettlementBuilder::key_of(std::size_t index) con
   base::Arena arena{1024};
   const auto key = run_->key_rule.find(*run_->lease.events[index], arena, unwrap_of(*run_));
   inbox::FailedKey out{hash, std::nullopt};
-  if (key) out.key = std::string{key->substr(0, longest_key)};
+  if (key) out.key = std::string{key->substr(0, max_key)};
   return out;
 }
 

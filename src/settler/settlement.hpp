@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/settings.hpp"
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "event/verdict.hpp"
 #include "inbox/settle.hpp"
 #include "settler/run.hpp"

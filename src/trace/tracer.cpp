@@ -134,7 +134,7 @@ bool Tracer::wait(std::chrono::milliseconds time) {
 }
 
 void Tracer::send_until_taken(const std::vector<Span>& load) {
-  base::Backoff backoff{pace_.first_wait, pace_.longest_wait};
+  base::Backoff backoff{pace_.initial_wait, pace_.max_wait};
   while (true) {
     const Sent sent = send(load);
     if (sent.how != How::later) {

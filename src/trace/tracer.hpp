@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mutex.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
@@ -31,8 +31,8 @@ class Tracer final {
     std::size_t load = 512;                     ///< spans in a request, at most
     std::chrono::milliseconds gather{1'000};    ///< time to collect spans for a request
     std::chrono::milliseconds timeout{3'000};   ///< of a request
-    std::chrono::milliseconds first_wait{500};  ///< after a failure; doubles up to `longest_wait`
-    std::chrono::milliseconds longest_wait{30'000};
+    std::chrono::milliseconds initial_wait{500};  ///< after a failure; doubles up to `max_wait`
+    std::chrono::milliseconds max_wait{30'000};
   };
 
   Tracer(const config::Tracing& settings, const base::Uuid& instance, base::Logger& log)

@@ -91,13 +91,13 @@ std::span<const CallEvent> part_of(const std::vector<CallEvent>& events, std::si
 
 EventSource source_for(const SqlStatement& statement, std::span<const CallEvent> events) {
   if (!statement.with_events) return EventSource::none;
-  if (events.empty() || static_cast<std::int64_t>(events.size()) > most_events_sent) return EventSource::in_place;
+  if (events.empty() || static_cast<std::int64_t>(events.size()) > max_events_sent) return EventSource::in_place;
   std::size_t bytes = 0;
   for (const CallEvent& each : events) {
     if (!each.has_content) return EventSource::in_place;
     bytes += event::size_of(*each.event);
   }
-  return bytes <= most_bytes_sent ? EventSource::sent : EventSource::in_place;
+  return bytes <= max_bytes_sent ? EventSource::sent : EventSource::in_place;
 }
 
 std::size_t event_parameters(EventSource source) {

@@ -17,7 +17,7 @@ using Effect = inbox::Connection::Access::Effect;
 /// Raised by function inbox.require_all_settled.
 constexpr std::string_view lease_lost = "IL001";
 /// Between two queries for the outcome of a COMMIT: doubled each time. `cut` interrupts the wait within a step.
-constexpr milliseconds first_wait{100};
+constexpr milliseconds initial_wait{100};
 constexpr milliseconds last_wait{5'000};
 constexpr milliseconds wait_step{50};
 
@@ -218,7 +218,7 @@ CommitEnd DatabaseTransaction::end_of(const StillPending& pending, const std::ve
 /// everything was. The query waits until the old session has ended. Until it succeeds, nothing runs again.
 CommitEnd DatabaseTransaction::resolve_in_doubt(const std::vector<inbox::Settlement>& settlements) {
   log_.warn("transaction.commit_in_doubt", {{"worker", purpose_}, {"deliveries", settlements.size()}});
-  for (milliseconds wait = first_wait;; wait = std::min(wait * 2, last_wait)) {
+  for (milliseconds wait = initial_wait;; wait = std::min(wait * 2, last_wait)) {
     // The outcome stays unknown here. The leases expire, and the next claim sees in the rows whether it committed.
     if (is_cut()) return in_doubt(lost_except({}, settlements));
     auto answer = inbox::ask([&] { return end_of(still_pending(settlements), settlements); });

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "event/event.hpp"
@@ -35,8 +35,8 @@ struct CallEvent {
 
 /// Up to these limits a statement's events are sent with it, if their content is in memory. Beyond them the statement
 /// reads the events in the database.
-inline constexpr std::int64_t most_events_sent = 32;
-inline constexpr std::size_t most_bytes_sent = 256 << 10;
+inline constexpr std::int64_t max_events_sent = 32;
+inline constexpr std::size_t max_bytes_sent = 256 << 10;
 
 /// A handler call inside a transaction.
 struct CallFrame {

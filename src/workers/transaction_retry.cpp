@@ -9,17 +9,17 @@ namespace inboxd::dispatcher {
 namespace {
 
 /// Attempts before the events are charged. Contention is rarely an event's fault.
-constexpr int most_contentions = 30;
+constexpr int max_contentions = 30;
 /// A statement of the handler may have crashed the server. At COMMIT the connection may as well have been dead before.
-constexpr int most_lost_in_statement = 3;
-constexpr int most_lost_in_commit = 5;
+constexpr int max_lost_in_statement = 3;
+constexpr int max_lost_in_commit = 5;
 /// The server hangs, which no event may be charged for, or the statement cannot be cancelled. The next attempt waits
 /// until the server has ended the last attempt.
-constexpr int most_cut_off = 10;
+constexpr int max_cut_off = 10;
 /// Other sessions may have taken the memory, or this transaction itself needs too much.
-constexpr int most_out_of_memory = 5;
-constexpr TransactionRetry::Wait first_reconnect{100};
-constexpr int most_doublings = 5;
+constexpr int max_out_of_memory = 5;
+constexpr TransactionRetry::Wait initial_reconnect{100};
+constexpr int max_doublings = 5;
 
 }  // namespace
 
@@ -27,20 +27,20 @@ constexpr int most_doublings = 5;
 
 bool TransactionRetry::note(RetryReason reason) {
   reason_ = reason;
-  if (is_contention()) return ++contentions_ > most_contentions;
+  if (is_contention()) return ++contentions_ > max_contentions;
   if (reason == RetryReason::environment) {
     ++environments_;
     return false;
   }
-  if (reason == RetryReason::cut_off) return ++cut_off_ >= most_cut_off;  // it has waited for its deadline already
+  if (reason == RetryReason::cut_off) return ++cut_off_ >= max_cut_off;  // it has waited for its deadline already
   ++others_;
   switch (reason) {
     case RetryReason::lost_in_statement:
-      return ++lost_in_statement_ >= most_lost_in_statement;
+      return ++lost_in_statement_ >= max_lost_in_statement;
     case RetryReason::lost_in_commit:
-      return ++lost_in_commit_ >= most_lost_in_commit;
+      return ++lost_in_commit_ >= max_lost_in_commit;
     case RetryReason::out_of_memory:
-      return ++out_of_memory_ > most_out_of_memory;
+      return ++out_of_memory_ > max_out_of_memory;
     default:
       return false;
   }
@@ -48,14 +48,14 @@ bool TransactionRetry::note(RetryReason reason) {
 
 /// Short after contention; doubling after a lost connection.
 TransactionRetry::Wait TransactionRetry::wait() const {
-  if (is_contention()) return first_repeat * std::max(contentions_, 1);
-  return first_reconnect * (1 << std::min(std::max(others_ - 1, 0), most_doublings));
+  if (is_contention()) return initial_repeat * std::max(contentions_, 1);
+  return initial_reconnect * (1 << std::min(std::max(others_ - 1, 0), max_doublings));
 }
 
 /// The first contention, and each attempt that doubles the wait.
 std::optional<base::LogLevel> TransactionRetry::log_level() const {
   if (is_contention()) return contentions_ <= 1 ? std::optional{base::LogLevel::debug} : std::nullopt;
-  return others_ <= most_doublings + 1 ? std::optional{base::LogLevel::warn} : std::nullopt;
+  return others_ <= max_doublings + 1 ? std::optional{base::LogLevel::warn} : std::nullopt;
 }
 
 bool TransactionRetry::is_event_suspected() const { return lost_in_statement_ + lost_in_commit_ + cut_off_ > 0; }
@@ -86,7 +86,7 @@ bool GroupLimiter::collided(std::optional<Level> level, Clock::time_point now) {
   const base::Lock lock{mutex_};
   if (level && *level == level_) {  // otherwise another worker has lowered the level
     const bool is_forgiven = now >= forgiven_at_;
-    hold_ = is_forgiven ? limits_.first_hold : std::min(hold_ * 2, limits_.longest_hold);
+    hold_ = is_forgiven ? limits_.initial_hold : std::min(hold_ * 2, limits_.max_hold);
     changes_at_ = now + hold_;
     change(level_ == Level::all ? Level::one : Level::none);
     forgiven_at_ = changes_at_ + (level_ == Level::none ? hold_ : Clock::duration{0}) + limits_.forgiven;
@@ -98,7 +98,7 @@ bool GroupLimiter::waited(Clock::time_point now) {
   const base::Lock lock{mutex_};
   if (level_ == Level::all) {
     change(Level::one);
-    changes_at_ = now + limits_.first_hold;
+    changes_at_ = now + limits_.initial_hold;
   }
   return must_warn(now);
 }

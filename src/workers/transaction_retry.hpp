@@ -3,7 +3,7 @@
 #include <chrono>
 #include <optional>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mutex.hpp"
 
 /// Handlers' transactions that failed: when they run again, and which transactions may hold several calls.
@@ -24,7 +24,7 @@ enum class RetryReason {
 class TransactionRetry {
  public:
   using Wait = std::chrono::milliseconds;
-  static constexpr Wait first_repeat{5};
+  static constexpr Wait initial_repeat{5};
 
   /// Counts a failed attempt. True: each of its events must now run alone, to find the event that causes it.
   bool note(RetryReason reason);
@@ -65,8 +65,8 @@ class GroupLimiter final {
   using Clock = std::chrono::steady_clock;
 
   struct Limits {
-    Clock::duration first_hold = std::chrono::seconds{5};
-    Clock::duration longest_hold = std::chrono::minutes{5};
+    Clock::duration initial_hold = std::chrono::seconds{5};
+    Clock::duration max_hold = std::chrono::minutes{5};
     Clock::duration forgiven = std::chrono::minutes{10};  ///< on level `all`; then the next hold is the first again
     Clock::duration quiet = std::chrono::minutes{10};     ///< between two warnings
   };

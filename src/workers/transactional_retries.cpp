@@ -17,7 +17,7 @@ constexpr milliseconds wait_step{20};
 
 /// How long a worker keeps an event that may have broken its connection, while no new connection can be made: until the
 /// server has recovered from a crash.
-constexpr std::chrono::seconds longest_recovery{60};
+constexpr std::chrono::seconds max_recovery{60};
 
 /// Another transaction is the cause, and the next attempt may succeed.
 bool is_contention(std::string_view sqlstate) {
@@ -59,7 +59,7 @@ void TransactionalWorker::prepare() {
 /// Whether the next transaction has a session. Without a session the events go back, except of a transaction whose
 /// events may have broken the last session: the count of such failures is here.
 bool TransactionalWorker::has_session(const TransactionRetry& retry) {
-  const auto until = Clock::now() + (retry.is_event_suspected() ? longest_recovery : std::chrono::seconds{0});
+  const auto until = Clock::now() + (retry.is_event_suspected() ? max_recovery : std::chrono::seconds{0});
   while (const auto failure = transaction_->open()) {
     if (Clock::now() >= until || !wait_about(backoff_.failed(*failure, Clock::now()))) return false;
   }
@@ -107,7 +107,7 @@ bool TransactionalWorker::wait_after(const TransactionRetry& retry) {
   ++share_->in_flight->figures().repeated;
   if (retry_reason_ == RetryReason::environment) {
     const bool is_first = retry.environments() == 1;
-    if (is_first && is_corrected(retry_error_.sqlstate)) return wait_about(TransactionRetry::first_repeat);
+    if (is_first && is_corrected(retry_error_.sqlstate)) return wait_about(TransactionRetry::initial_repeat);
     const inbox::DatabaseFailure failure{inbox::fault_of(retry_error_.sqlstate), retry_error_.sqlstate,
                                          retry_error_.message};
     return wait_about(backoff_.failed(failure, Clock::now()));

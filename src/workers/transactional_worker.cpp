@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 /// A transaction older than this takes no further calls: others wait for its locks.
-constexpr milliseconds open_for{250};
+constexpr milliseconds max_open{250};
 /// The lock timeout while all transactions may hold several calls. It finds two that wait for each other long before
 /// the server looks for deadlocks (deadlock_timeout, 1 s).
 constexpr milliseconds shared_lock_wait{200};
@@ -82,18 +82,18 @@ std::vector<event::Verdict> TransactionalWorker::handle(Clock::time_point deadli
 /// Some calls and their COMMIT. After `repeat` and `split` nothing has happened, and the batch is as before.
 TransactionalWorker::Ended TransactionalWorker::run_group(bool one_event) {
   const GroupLimiter::Slot slot = share_->group_limiter.begin(Clock::now());
-  const int most_calls = one_event || !slot.may_group() ? 1 : share_->group;
-  group_level_ = most_calls > 1 ? std::optional{slot.level()} : std::nullopt;
-  const std::size_t most_events = one_event ? 1 : share_->events_per_call;
+  const int max_calls = one_event || !slot.may_group() ? 1 : share_->group;
+  group_level_ = max_calls > 1 ? std::optional{slot.level()} : std::nullopt;
+  const std::size_t max_events = one_event ? 1 : share_->events_per_call;
   int calls = 0;
   std::size_t events = 0;
   const auto began = call_began_ = Clock::now();  // COMMIT and waits are no call's time
   const auto takes_another = [&] {
     if (calls == 0) return true;
-    return calls < most_calls && slot.may_add_call() && Clock::now() - began < open_for;
+    return calls < max_calls && slot.may_add_call() && Clock::now() - began < max_open;
   };
-  while (takes_another() && begin_call(most_events)) {
-    const Ended step = call_in_transaction(most_calls == 1 || savepoint_groups_ == 0, calls == 0);
+  while (takes_another() && begin_call(max_events)) {
+    const Ended step = call_in_transaction(max_calls == 1 || savepoint_groups_ == 0, calls == 0);
     if (step == Ended::given_up) return Ended::given_up;
     if (step == Ended::repeat) return undo_group(Ended::repeat, events);
     if (step == Ended::split) return undo_group(Ended::split, events);

@@ -107,10 +107,10 @@ bool Worker::end() {
 }
 
 /// Begins the batch's next call; false if there is none, or the worker must stop.
-bool Worker::begin_call(std::size_t most_events) {
+bool Worker::begin_call(std::size_t max_events) {
   const base::Lock lock{mutex_};
   if (is_given_up() || share_->stop || share_->in_flight->are_calls_stopped()) return false;
-  if (batch_.is_next_taken(Clock::now()) || !batch_.begin_call(most_events)) return false;
+  if (batch_.is_next_taken(Clock::now()) || !batch_.begin_call(max_events)) return false;
   batch_.deliver(delivered_);
   // The end of a call is the beginning of the next, which saves reading the clock twice.
   if (work_.events == 0) call_began_ = taken_ = Clock::now();
@@ -240,7 +240,7 @@ Worker::Review Worker::review(Clock::time_point now, Clock::duration slept) {
     if (shares_transactions()) out.rest = batch_.take_unreported();
     if (const auto slices = batch_.call_slices(); !slices.empty()) out.call = slices.front();
     // Not if the handler would be stopped before the slow event shows: then nothing would ever be charged.
-    out.split = batch_.call_size() > 1 && share_->abandoned + 2 <= share_->most_abandoned;
+    out.split = batch_.call_size() > 1 && share_->abandoned + 2 <= share_->max_abandoned;
     if (out.split) {
       for (RunSlice& slice : batch_.split_call()) out.rest.push_back(std::move(slice));
     } else {

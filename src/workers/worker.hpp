@@ -53,7 +53,7 @@ struct WorkerPoolShare {
   std::atomic<bool> stop{false};       ///< no new calls
   std::atomic<bool> cancelled{false};  ///< shutdown: events that the handler does not come to are not charged
   std::atomic<int> abandoned{0};       ///< threads of this pool in calls that were given up
-  int most_abandoned = 1;              ///< beyond this the handler is stopped
+  int max_abandoned = 1;               ///< beyond this the handler is stopped
   std::atomic<std::chrono::steady_clock::time_point> reviewed_at{std::chrono::steady_clock::now()};
 };
 
@@ -119,7 +119,7 @@ class Worker {
   Review abandon();
 
  protected:
-  bool begin_call(std::size_t most_events);
+  bool begin_call(std::size_t max_events);
   void call_handler();
   Clock::duration measure_call();
   bool end_call(Clock::duration duration);

@@ -13,7 +13,7 @@
 namespace inboxd::dispatcher {
 namespace {
 
-constexpr std::size_t most_key_bytes = 64;
+constexpr std::size_t max_key_bytes = 64;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ WorkerPool::WorkerPool(std::shared_ptr<InFlight> in_flight, std::shared_ptr<plug
   share_->group = std::max(settings.group, 1);
   share_->exits = std::move(exits);
   share_->events_per_call = static_cast<std::size_t>(std::max(settings.events_per_call, 1));
-  share_->most_abandoned = concurrency_ * (share_->events_per_call > 1 ? 2 : 1);  // a slow event may take two to show
+  share_->max_abandoned = concurrency_ * (share_->events_per_call > 1 ? 2 : 1);  // a slow event may take two to show
   share_->deadline = settings.deadline;
   share_->limits = limits;
 }
@@ -117,7 +117,7 @@ void WorkerPool::log_abandoned(const Worker::Review& review) {
                                   {"topic", has_place ? run->lease.place->topic : ""},
                                   {"partition", has_place ? run->lease.place->partition : -1},
                                   {"offset", event == nullptr ? -1 : event->offset},
-                                  {"key", has_key ? base::shorten(*event->key, most_key_bytes) : ""},
+                                  {"key", has_key ? base::shorten(*event->key, max_key_bytes) : ""},
                                   {"abandoned", share_->abandoned.load()}};
   if (review.split) {
     log_.warn("dispatcher.call_abandoned_split", facts);
@@ -143,7 +143,7 @@ void WorkerPool::review(Worker::Clock::time_point now) {
   std::erase_if(workers_, [](const PooledWorker& pooled) { return pooled.worker == nullptr; });
   if (share_->stop) return;
   share_->in_flight->lock()->review(running, now);
-  const bool too_many = share_->abandoned > share_->most_abandoned;
+  const bool too_many = share_->abandoned > share_->max_abandoned;
   if (too_many && !stopped_) {
     log_.error("dispatcher.handler_stopped", {{"handler", name_}, {"abandoned", share_->abandoned.load()}});
     share_->in_flight->close(InFlight::Closed::stopped);

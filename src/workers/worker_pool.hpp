@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "base/mutex.hpp"
 #include "config/settings.hpp"
 #include "plugin/instance.hpp"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "event_source.hpp"
 #include "inbox/array_parameter.hpp"
 #include "postgres_session.hpp"

@@ -8,7 +8,7 @@ namespace inboxd::bench {
 namespace {
 
 constexpr const char* backlog_topic = "inboxd-bench-backlog";
-constexpr std::int64_t most_memory = 250 << 20;
+constexpr std::int64_t max_memory = 250 << 20;
 
 /// A backlog in the database, from the daemon's start until the sql handler has inserted all of it.
 DaemonRun drain_with_sql(KafkaBench& bench, const DaemonSettings& settings) {
@@ -67,7 +67,7 @@ void measure_batch(const Options& options, Report& report) {
   report.run("batch, group_by: key, 10,000 keys, no-op plugin", run_groups(options, 10'000));
   const double ratio = median(ratios);
   report.goal("batch, sql, 5,000 per call, of single at 500", fixed(ratio, 2), ">= 1.00", ratio >= 1);
-  report.goal("peak memory, one window of all events", mebibytes(memory), "< 250 MiB", memory < most_memory);
+  report.goal("peak memory, one window of all events", mebibytes(memory), "< 250 MiB", memory < max_memory);
 }
 
 }  // namespace inboxd::bench

@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t most_letters = 100'000;
+constexpr std::int64_t max_letters = 100'000;
 constexpr std::int64_t keys = 10'000;
 constexpr double goal_per_second = 20'000;
 constexpr auto poll_interval = std::chrono::milliseconds{100};
@@ -57,7 +57,7 @@ Replay replay(OrderBench& bench, const std::string& mode) {
 
 void measure_dead_replay(const Options& asked, Report& report) {
   Options options = asked;
-  options.events = std::min(asked.events, most_letters);
+  options.events = std::min(asked.events, max_letters);
   OrderBench bench{options, {keys, 0}};
   for (const std::string mode : {"single", "sequential"}) {
     std::vector<double> rates;

@@ -5,7 +5,7 @@
 
 #include "base/arena.hpp"
 #include "event/event.hpp"
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "generator.hpp"
 #include "options.hpp"
 

@@ -32,9 +32,9 @@ void measure_kafka_handler(const Options& options, Report& report) {
 }
 
 void measure_exec(const Options& asked, Report& report) {
-  constexpr std::int64_t most_events = 200'000;
+  constexpr std::int64_t max_events = 200'000;
   Options options = asked;
-  options.events = std::min(options.events, most_events);
+  options.events = std::min(options.events, max_events);
   KafkaBench bench{options};
   const auto file = std::filesystem::temp_directory_path() / (bench.topic.name() + ".py");
   std::ofstream{file} << child;

@@ -24,7 +24,7 @@ constexpr int days_in_place = 30;
 /// Events per second over all 200 partitions: one per partition, and ten.
 constexpr std::array rates_per_second{200.0, 2000.0};
 /// Allowed ratio to the baseline's latency, if the baseline misses a goal in milliseconds.
-constexpr double most_of_baseline = 1.5;
+constexpr double max_of_baseline = 1.5;
 
 std::chrono::seconds time_of(const Options& options) { return options.smoke ? smoke_time : usual_time; }
 
@@ -98,7 +98,7 @@ void goal_of_latency(Report& report, const std::string& what, const Percentile& 
   const double here = median(rounds.daemon), ratio = median(rounds.ratio);
   report.goal(what, fixed(here, 2) + " ms", "< " + fixed(goal_ms, 0) + " ms", here < goal_ms);
   report.goal(what + ", of the baseline's " + fixed(median(rounds.baseline), 2) + " ms", fixed(ratio, 2) + " times",
-              "<= " + fixed(most_of_baseline, 1) + " times", ratio <= most_of_baseline);
+              "<= " + fixed(max_of_baseline, 1) + " times", ratio <= max_of_baseline);
 }
 
 void measure_latency_at(const Options& options, double rate, Report& report) {

@@ -13,17 +13,17 @@ namespace {
 
 constexpr std::int64_t limit_bytes = 200 << 20;
 constexpr double per_second = 20'000;
-constexpr auto sampled_every = std::chrono::milliseconds{100};
+constexpr auto sampled_interval = std::chrono::milliseconds{100};
 constexpr std::chrono::seconds outage{60};
 constexpr std::chrono::seconds outage_in_smoke{2};
 
 /// Samples the daemon's resident memory and returns the maximum.
-std::int64_t most_within(const BenchDaemon& daemon, std::chrono::seconds time) {
+std::int64_t max_within(const BenchDaemon& daemon, std::chrono::seconds time) {
   std::int64_t most = 0;
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) {
     most = std::max(most, resident_memory(daemon.process()));
-    std::this_thread::sleep_for(sampled_every);
+    std::this_thread::sleep_for(sampled_interval);
   }
   return most;
 }
@@ -32,7 +32,7 @@ void wait_for_rows(BenchDaemon& daemon, const std::string& url, const std::strin
   PostgresSession session{url};
   while (session.number(count) < wanted) {
     if (!daemon.is_running()) daemon.wait();  // throws with the end of the log
-    std::this_thread::sleep_for(sampled_every);
+    std::this_thread::sleep_for(sampled_interval);
   }
 }
 
@@ -55,12 +55,12 @@ void measure_memory(const Options& options, Report& report) {
   wait_for_rows(daemon, postgres.url(), "select count(*) from (select from inbox.event limit 1) e", 1);
   std::int64_t sent = 0;
   std::atomic<bool> stop{false};
-  const std::int64_t most_sent = static_cast<std::int64_t>(per_second) * time_down.count();
+  const std::int64_t max_sent = static_cast<std::int64_t>(per_second) * time_down.count();
   const Generator later{2, options.payload};
-  std::thread producer{[&] { sent = topic.produce_steadily(later, per_second, most_sent, stop); }};
-  const std::int64_t before = most_within(daemon, std::chrono::seconds{options.smoke ? 1 : 3});
+  std::thread producer{[&] { sent = topic.produce_steadily(later, per_second, max_sent, stop); }};
+  const std::int64_t before = max_within(daemon, std::chrono::seconds{options.smoke ? 1 : 3});
   postgres.stop();
-  const std::int64_t without = most_within(daemon, time_down);
+  const std::int64_t without = max_within(daemon, time_down);
   postgres.start();
   producer.join();
   wait_for_rows(daemon, postgres.url(), "select count(*) from inbox.event", options.events + sent);

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int scrapes = 25;
 constexpr auto poll_interval = 100ms;
 constexpr auto within = 300s;
-constexpr double most_ms = 20;
+constexpr double max_ms = 20;
 
 /// Milliseconds of each scrape.
 std::vector<double> scrape_times(int port, int times) {
@@ -61,7 +61,7 @@ void measure_metrics(const Options& asked, Report& report) {
   wait_settled(bench.control, options.events);
   const auto idle = scrape_times(port, times);
   report.goal("/metrics of " + std::to_string(options.partitions) + " partitions and 50 handlers", text_of(idle),
-              "< 20 ms", median(idle) < most_ms);
+              "< 20 ms", median(idle) < max_ms);
   report.note("while it handles " + std::to_string(options.events) + " events per handler: " + text_of(busy));
   daemon.stop();
 }

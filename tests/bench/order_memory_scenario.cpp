@@ -8,8 +8,8 @@
 namespace inboxd::bench {
 namespace {
 
-constexpr std::int64_t most_memory = 250 << 20;
-constexpr double least_ratio = 0.9;
+constexpr std::int64_t max_memory = 250 << 20;
+constexpr double min_ratio = 0.9;
 constexpr std::int64_t some_blocked = 20'000;
 constexpr std::size_t small_payload = 64;
 constexpr auto poll_interval = std::chrono::milliseconds{200};
@@ -111,7 +111,7 @@ void measure_order_memory(const Options& options, Report& report) {
   const std::int64_t ordered = memory_of(small, "sequential", keys);
   report.goal(std::to_string(keys) + " blocked keys, " + std::to_string(options.events) + " events of " +
                   std::to_string(small_payload) + " B in memory",
-              mebibytes(ordered), "< 250 MiB", ordered < most_memory);
+              mebibytes(ordered), "< 250 MiB", ordered < max_memory);
 
   std::vector<double> ratios;
   for (int round = 0; round < options.rounds; ++round) {
@@ -121,7 +121,7 @@ void measure_order_memory(const Options& options, Report& report) {
   }
   const double ratio = median(ratios);
   report.goal(std::to_string(options.events) + " blocked keys: rate of other keys, of that without", fixed(ratio, 2),
-              ">= 0.90", ratio >= least_ratio);
+              ">= 0.90", ratio >= min_ratio);
 }
 
 }  // namespace inboxd::bench

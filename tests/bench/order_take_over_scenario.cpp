@@ -9,8 +9,8 @@
 namespace inboxd::bench {
 namespace {
 
-constexpr double most_seconds = 1;
-constexpr double least_ratio = 0.7;
+constexpr double max_seconds = 1;
+constexpr double min_ratio = 0.7;
 constexpr auto poll_interval = std::chrono::milliseconds{50};
 
 struct TakeOver {
@@ -68,8 +68,8 @@ void measure_with(const Options& options, std::int64_t keys, const std::string& 
     firsts.push_back(ordered.first_outcome);
   }
   const double first = median(firsts), ratio = median(ratios);
-  report.goal(name + ": first outcome after the lease", fixed(first, 2) + " s", "< 1 s", first < most_seconds);
-  report.goal(name + ": drain of the backlog, of mode single", fixed(ratio, 2), ">= 0.70", ratio >= least_ratio);
+  report.goal(name + ": first outcome after the lease", fixed(first, 2) + " s", "< 1 s", first < max_seconds);
+  report.goal(name + ": drain of the backlog, of mode single", fixed(ratio, 2), ">= 0.70", ratio >= min_ratio);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace inboxd::bench {
 namespace {
 
 /// A rate below this part of the limit is a chosen load, not a maximum.
-constexpr double least_reported = 0.05;
+constexpr double min_reported = 0.05;
 
 std::string padded(std::string text, std::size_t width) {
   if (text.size() < width) text.resize(width, ' ');
@@ -54,7 +54,7 @@ void Report::run(const std::string& kind, const MeasuredRun& run) {
             << " %";
   if (kind == "limit") {
     limit_ = run.rate();
-  } else if (run.rate() > limit_ * least_reported && limit_ > 0) {
+  } else if (run.rate() > limit_ * min_reported && limit_ > 0) {
     std::cout << "  " << fixed(run.rate() / limit_, 2) << " of the limit";
   }
   std::cout << std::endl;

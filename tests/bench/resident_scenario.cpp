@@ -9,7 +9,7 @@ namespace inboxd::bench {
 namespace {
 
 constexpr std::int64_t limit_bytes = 220 << 20;
-constexpr auto look_every = std::chrono::seconds{1};
+constexpr auto look_interval = std::chrono::seconds{1};
 /// Idle memory goes back to the system within this time.
 constexpr std::chrono::seconds rest{15};
 constexpr std::chrono::seconds rest_in_smoke{1};
@@ -33,7 +33,7 @@ void measure_resident(const Options& options, Report& report) {
   BenchDaemon daemon{options, settings, false};
   while (bench.control.number("select count(*) from bench_application.applied") < options.events) {
     if (!daemon.is_running()) daemon.wait();  // throws with the end of the log
-    std::this_thread::sleep_for(look_every);
+    std::this_thread::sleep_for(look_interval);
   }
   const std::int64_t at_end = resident_memory(daemon.process());
   const std::int64_t most = peak_memory(daemon.process());

@@ -14,10 +14,10 @@ namespace inboxd::bench {
 namespace {
 
 /// Lead over the stored events, so that the daemon never waits for the producer.
-constexpr std::int64_t most_ahead = 400'000;
+constexpr std::int64_t max_ahead = 400'000;
 constexpr std::chrono::seconds smoke_time{1};
 constexpr std::chrono::milliseconds poll_interval{20};
-/// Retention of a partition: many times `most_ahead`.
+/// Retention of a partition: many times `max_ahead`.
 constexpr std::int64_t kept_bytes = 512 << 20;
 
 std::int64_t stored(PostgresSession& session) {
@@ -50,7 +50,7 @@ class Producer final {
   void produce(const Generator& generator, const std::stop_token& stop) {
     constexpr std::int64_t portion = 20'000;
     while (!stop.stop_requested()) {
-      if (sent_ - stored(session_) > most_ahead - portion) {
+      if (sent_ - stored(session_) > max_ahead - portion) {
         std::this_thread::sleep_for(poll_interval);
         continue;
       }

@@ -29,7 +29,7 @@ std::string found(const std::string& program) {
   throw std::runtime_error{"the program " + program + " is not installed: run config/setup/install"};
 }
 
-int open_for(const std::filesystem::path& path) {
+int max_open(const std::filesystem::path& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) throw std::system_error{errno, std::generic_category(), path.string()};
   return fd;
@@ -92,8 +92,8 @@ ExitStatus status_of(int status) {
 
 Process::Process(const Command& command) {
   const Prepared prepared{command};
-  const int out = open_for(command.out);
-  const int err = open_for(command.err);
+  const int out = max_open(command.out);
+  const int err = max_open(command.err);
   const pid_t parent = getpid();
   id_ = fork();
   if (id_ == 0) become(prepared, out, err, parent);

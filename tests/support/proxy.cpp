@@ -19,7 +19,7 @@ namespace inboxd::support {
 namespace {
 
 constexpr std::size_t read_size = 64 * 1024;
-constexpr std::size_t most_waiting = 4 << 20;  ///< bytes in a direction before the sender has to wait
+constexpr std::size_t max_waiting = 4 << 20;  ///< bytes in a direction before the sender has to wait
 
 sockaddr_in address_of(int port) {
   sockaddr_in out{};
@@ -161,7 +161,7 @@ void Proxy::run() {
     int timeout = 100;
     for (Connection& pair : pairs_) {
       const auto events = [&](const std::deque<Chunk>& in, const std::deque<Chunk>& out) {
-        short wanted = waiting(in) < most_waiting ? POLLIN : 0;
+        short wanted = waiting(in) < max_waiting ? POLLIN : 0;
         if (!out.empty() && out.front().due_ms <= now) wanted = static_cast<short>(wanted | POLLOUT);
         if (!out.empty() && out.front().due_ms > now) timeout = std::min<int>(timeout, out.front().due_ms - now);
         return wanted;

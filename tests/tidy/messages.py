@@ -11,7 +11,7 @@ import uuid
 
 import tidy
 
-NAME_SPACE = uuid.UUID("535f0b0e-9d3b-4e0c-8a2f-614cd5207e19")  # as in src/base/log.cpp
+NAME_SPACE = uuid.UUID("535f0b0e-9d3b-4e0c-8a2f-614cd5207e19")  # as in src/base/logger.cpp
 LEVELS = ["error", "warn", "info", "debug", "any"]
 LIST = "config/messages.md"
 INTRODUCTION = """\

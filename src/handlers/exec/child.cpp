@@ -116,8 +116,8 @@ bool Child::exchange(std::string_view& input, std::string& output, std::string& 
   if (ready < 0) return true;
   if (files[0].revents != 0) write(input);
   bool any = false;
-  if (files[1].revents != 0) any = read(output_, output, most_output) || any;
-  if (files[2].revents != 0) any = read(errors_, errors, most_errors) || any;
+  if (files[1].revents != 0) any = read(output_, output, max_output) || any;
+  if (files[2].revents != 0) any = read(errors_, errors, max_errors) || any;
   has_ended_ = has_ended_ || files[3].revents != 0;
   // Descendants may keep the pipes open: the child's end counts.
   return any || !has_ended_ || ready > 0;

@@ -62,7 +62,7 @@ std::string ending_text(int how);
 std::string last_line(std::string_view text);
 
 /// The most bytes of an answer, and of a child's errors that are kept.
-constexpr std::size_t most_output = 1 << 20;
-constexpr std::size_t most_errors = 1 << 16;
+constexpr std::size_t max_output = 1 << 20;
+constexpr std::size_t max_errors = 1 << 16;
 
 }  // namespace exec_handler

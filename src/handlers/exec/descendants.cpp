@@ -16,7 +16,7 @@ namespace exec_handler {
 namespace {
 
 /// A process that forks faster than it is killed is left after this many rounds.
-constexpr int most_rounds = 100;
+constexpr int max_rounds = 100;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Descendants::Descendants() {
 
 void Descendants::end() const {
   bool found = true;
-  for (int round = 0; found && round < most_rounds; ++round) {
+  for (int round = 0; found && round < max_rounds; ++round) {
     found = false;
     for (const pid_t process : ChildProcesses::all().reap_orphans()) {
       if (!is_marked(process)) continue;

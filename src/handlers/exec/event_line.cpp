@@ -13,7 +13,7 @@ using handlers::time_text;
 using Json = nlohmann::ordered_json;
 
 /// Linux refuses to start a program with a variable over 128 KiB.
-constexpr std::size_t longest_variable = 65'536;
+constexpr std::size_t max_variable = 65'536;
 
 /// As a JSON string with its quotes; nullopt: it is not UTF-8.
 std::optional<std::string> quoted(std::string_view text) {
@@ -100,7 +100,7 @@ std::string line_of(const inboxd::Event& event) {
 std::vector<std::string> variables_of(const inboxd::Event& event) {
   std::vector<std::string> out;
   const auto add = [&](const char* name, inboxd::MaybeText value) {
-    if (value && value->size() <= longest_variable && value->find('\0') == std::string_view::npos)
+    if (value && value->size() <= max_variable && value->find('\0') == std::string_view::npos)
       out.push_back(name + ("=" + std::string{*value}));
   };
   add("INBOXD_EVENT_ID", event.id());

@@ -18,7 +18,7 @@ using inboxd::SettingsError;
 using nlohmann::json;
 
 constexpr const char* path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-constexpr std::int64_t most_open_files = 1'048'576;
+constexpr std::int64_t max_open_files = 1'048'576;
 constexpr std::int64_t mebibyte = 1 << 20;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& value, const std::string& right) {
@@ -146,7 +146,7 @@ void add_limits(const inboxd::Settings& settings, std::vector<std::string>& pref
   const std::int64_t memory = settings.number("memory_mib", table.number("memory_mib"));
   if (memory < 0) refuse("memory_mib", std::to_string(memory), "MiB of address space, or 0: no limit");
   const std::int64_t files = settings.number("open_files", table.number("open_files"));
-  if (files != 0 && (files < 16 || files > most_open_files)) {
+  if (files != 0 && (files < 16 || files > max_open_files)) {
     refuse("open_files", std::to_string(files), "16 to 1048576, or 0: as the daemon");
   }
   if (memory > 0 || files > 0) {

@@ -13,14 +13,14 @@ namespace {
 using std::chrono::milliseconds;
 
 /// Before a new child is started: none after the first failure, then doubled up to the longest.
-constexpr milliseconds shortest_wait{100};
-constexpr milliseconds longest_wait{10'000};
+constexpr milliseconds min_wait{100};
+constexpr milliseconds max_wait{10'000};
 /// Shown of a line that is no answer.
 constexpr std::size_t shown_bytes = 200;
 
 milliseconds wait_after(int failures) {
   if (failures < 2) return milliseconds{0};
-  return std::min(shortest_wait * (1 << std::min(failures - 2, 20)), longest_wait);
+  return std::min(min_wait * (1 << std::min(failures - 2, 20)), max_wait);
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ void Stream::handle(inboxd::Call& call, const inboxd::Events& events) {
       session = begin();
     } catch (const std::exception& thrown) {
       if (no_start_.begins()) log_.error(std::string{thrown.what()} + "; its events wait uncharged");
-      return call.settle_rest(inboxd::away(longest_wait, thrown.what(), "exec.start"));
+      return call.settle_rest(inboxd::away(max_wait, thrown.what(), "exec.start"));
     }
     const std::size_t before = open.size();
     const auto failure = converse(*session, call, open);
@@ -172,7 +172,7 @@ std::optional<Stream::Failure> Stream::read_answers(Session& session, inboxd::Ca
     if (!event) why = "its event_id is of no event that waits for an answer";
   }
   session.output.erase(0, session.output.size() - rest.size());
-  if (session.output.size() > most_output) why = "it is longer than 1 MiB";
+  if (session.output.size() > max_output) why = "it is longer than 1 MiB";
   if (why.empty()) return std::nullopt;
   return Failure{"exec.answer", "the program wrote a line that is no answer: " + why};
 }

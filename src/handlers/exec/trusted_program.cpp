@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_links = 40;
+constexpr int max_links = 40;
 
 bool is_world_writable(const struct stat& about) { return (about.st_mode & S_IWOTH) != 0; }
 
@@ -67,7 +67,7 @@ class Walk {
              owner_text(about.st_uid);
     }
     if (S_ISLNK(about.st_mode)) {
-      if (++links_ > most_links) return next.string() + " cannot be checked: " + std::strerror(ELOOP);
+      if (++links_ > max_links) return next.string() + " cannot be checked: " + std::strerror(ELOOP);
       prepend(fs::read_symlink(next));
       return std::nullopt;
     }

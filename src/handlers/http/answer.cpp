@@ -170,7 +170,7 @@ Outcome outcome_of(const Target& target, const Answer& answer, system_clock::tim
   if (target.permanent.contains(status)) return inboxd::dead(about(target, answer), error_class);
   if (status == 429 || status == 503) {
     if (const auto delay = retry_after(answer.retry_after, now)) {
-      const auto wait = std::min(*delay, target.longest_retry_after);
+      const auto wait = std::min(*delay, target.max_retry_after);
       return target.defers ? inboxd::defer(wait, about(target, answer), error_class)
                            : inboxd::retry(wait, about(target, answer), error_class);
     }

@@ -5,20 +5,20 @@
 namespace http_handler {
 namespace {
 
-constexpr std::size_t most_reset_events = 10'000;
-constexpr int most_resets = 3;
+constexpr std::size_t max_reset_events = 10'000;
+constexpr int max_resets = 3;
 
 }  // namespace
 
 bool Resets::note(const std::string& event_id) {
-  if (counts_.size() >= most_reset_events) counts_.clear();
-  if (++counts_[event_id] < most_resets) return false;
+  if (counts_.size() >= max_reset_events) counts_.clear();
+  if (++counts_[event_id] < max_resets) return false;
   counts_.erase(event_id);
   return true;
 }
 
 void Resets::suspect(const std::string& event_id) {
-  if (counts_.size() >= most_reset_events) counts_.clear();
+  if (counts_.size() >= max_reset_events) counts_.clear();
   counts_.try_emplace(event_id, 0);
 }
 

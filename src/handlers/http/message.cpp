@@ -18,9 +18,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::size_t longest_attribute = 4'096;  // bytes; a longer attribute is left out
-constexpr std::size_t longest_trace_state = 512;  // W3C Trace Context
-constexpr std::size_t most_extensions = 32;       // of the producer
+constexpr std::size_t max_attribute = 4'096;  // bytes; a longer attribute is left out
+constexpr std::size_t max_trace_state = 512;  // W3C Trace Context
+constexpr std::size_t max_extensions = 32;    // of the producer
 constexpr std::string_view any_bytes = "application/octet-stream", json_type = "application/json";
 
 /// Of a request, or of an element of a batch.
@@ -129,7 +129,7 @@ void add_extensions(const inboxd::Event& event, const Data& data, Attributes& to
   std::size_t count = 0;
   const auto add = [&](const std::string& name, std::string_view value) {
     const bool is_known = std::any_of(to.begin(), to.end(), [&](const auto& each) { return each.first == name; });
-    if (is_known || value.size() > longest_attribute || count == most_extensions) return;
+    if (is_known || value.size() > max_attribute || count == max_extensions) return;
     ++count;
     to.emplace_back(name, value);
   };
@@ -145,7 +145,7 @@ Attributes attributes_of(const Target& target, Form form, inboxd::Call& call, co
                          const Data& data) {
   Attributes out{{"specversion", "1.0"}, {"id", event.source_id()}};
   const auto add = [&](const char* name, inboxd::MaybeText value) {
-    if (value && !value->empty() && value->size() <= longest_attribute) out.emplace_back(name, *value);
+    if (value && !value->empty() && value->size() <= max_attribute) out.emplace_back(name, *value);
   };
   out.emplace_back("source", event.source().value_or("").empty() ? "/" + handlers::percent_encoded(event.topic())
                                                                  : std::string{*event.source()});
@@ -210,7 +210,7 @@ void finish(const Target& target, const std::string& id, Message& message) {
 void add_trace(inboxd::Call& call, const inboxd::Event& event, Message& message) {
   if (const auto parent = call.traceparent(event)) message.headers.push_back("traceparent: " + header_value(*parent));
   if (const auto state = call.tracestate(event)) {
-    if (is_line(*state, longest_trace_state)) message.headers.push_back("tracestate: " + std::string{*state});
+    if (is_line(*state, max_trace_state)) message.headers.push_back("tracestate: " + std::string{*state});
   }
 }
 

@@ -12,13 +12,13 @@ namespace http_handler {
 namespace {
 
 /// Between two looks at the calls: whether the daemon stops.
-constexpr std::chrono::milliseconds look_every{50};
+constexpr std::chrono::milliseconds look_interval{50};
 constexpr std::chrono::minutes doubt_log_interval{1};
-constexpr std::size_t most_spare = 256;
+constexpr std::size_t max_spare = 256;
 /// Idle connections get at most this part of the process's descriptors; the daemon's own sessions need the rest.
 constexpr long idle_part = 4;
 
-long most_idle_connections() {
+long max_idle_connections() {
   const long descriptors = sysconf(_SC_OPEN_MAX);
   return descriptors < 0 ? std::numeric_limits<int>::max() : descriptors / idle_part;
 }
@@ -50,11 +50,11 @@ void Sender::run() {
     end_finished();
     const auto now = Clock::now();
     if (now >= next_look_) {
-      next_look_ = now + look_every;
+      next_look_ = now + look_interval;
       end_cancelled();
     }
     look_after_health();
-    curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(look_every.count()), nullptr);
+    curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(look_interval.count()), nullptr);
   }
 }
 
@@ -82,9 +82,9 @@ std::unique_ptr<Request> Sender::spare_request() {
 
 /// Keeps as many connections open as there were requests at once.
 void Sender::keep_connections(std::size_t requests) {
-  if (requests <= most_requests_) return;
-  most_requests_ = requests;
-  const long kept = std::min(static_cast<long>(requests), most_idle_connections());
+  if (requests <= max_requests_) return;
+  max_requests_ = requests;
+  const long kept = std::min(static_cast<long>(requests), max_idle_connections());
   curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, kept);
 }
 
@@ -107,7 +107,7 @@ void Sender::go_on(Running running) {
 
 void Sender::forget(Running& running) {
   running.exchange.reset();
-  if (running.request && spare_.size() < most_spare) spare_.push_back(std::move(running.request));
+  if (running.request && spare_.size() < max_spare) spare_.push_back(std::move(running.request));
 }
 
 void Sender::end_finished() {

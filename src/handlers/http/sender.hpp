@@ -57,7 +57,7 @@ class Sender final {
   // The thread's own.
   std::unordered_map<Request*, Running> running_;
   std::vector<std::unique_ptr<Request>> spare_;
-  std::size_t most_requests_ = 0;  ///< at once, since the start
+  std::size_t max_requests_ = 0;  ///< at once, since the start
   Resets resets_;
   Health health_;
   std::unique_ptr<Request> health_request_;  ///< null: none is running

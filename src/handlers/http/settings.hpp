@@ -29,7 +29,7 @@ inline constexpr handlers::SettingsTable table{std::array{
     handlers::Setting{"retry_after", "retry",
                       "what a 429 or 503 with `Retry-After` means: `retry` counts an attempt, `defer` none, so that "
                       "only `expire_after` ends an event"},
-    handlers::Setting{"longest_retry_after", "1h", "the longest `Retry-After` that counts"},
+    handlers::Setting{"max_retry_after", "1h", "the longest `Retry-After` that counts"},
     handlers::Setting{"connect_timeout", "2s", "how long connecting may take"},
     handlers::Setting{"unix_socket", handlers::none, "an absolute path; the host in `url` is then only a name"},
     handlers::Setting{"ca", handlers::none,

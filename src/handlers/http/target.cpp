@@ -14,7 +14,7 @@ namespace {
 using inboxd::SettingsError;
 using nlohmann::json;
 
-constexpr std::int64_t most_answer_bytes = 64 << 20;
+constexpr std::int64_t max_answer_bytes = 64 << 20;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& value, const std::string& right) {
   throw SettingsError{"setting '" + name + "' is '" + value + "'; it must be " + right};
@@ -117,7 +117,7 @@ bool defers_by(const std::string& text) {
 }
 
 std::size_t max_answer_of(std::int64_t bytes) {
-  if (bytes < 0 || bytes > most_answer_bytes) refuse("max_body", std::to_string(bytes), "0 to 67108864 bytes");
+  if (bytes < 0 || bytes > max_answer_bytes) refuse("max_body", std::to_string(bytes), "0 to 67108864 bytes");
   return static_cast<std::size_t>(bytes);
 }
 
@@ -133,7 +133,7 @@ Target::Target(const inboxd::Settings& settings)
       headers{headers_of(settings.text("headers", table.text("headers")))},
       max_answer{max_answer_of(settings.number("max_body", table.number("max_body")))},
       defers{defers_by(settings.text("retry_after", table.text("retry_after")))},
-      longest_retry_after{settings.duration("longest_retry_after", table.duration("longest_retry_after"))},
+      max_retry_after{settings.duration("max_retry_after", table.duration("max_retry_after"))},
       connect_timeout{settings.duration("connect_timeout", table.duration("connect_timeout"))},
       unix_socket{socket_of(settings.text("unix_socket", ""))},
       may_be_link_local{settings.boolean("allow_link_local", table.boolean("allow_link_local"))},

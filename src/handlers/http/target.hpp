@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "signature.hpp"
-#include "url.hpp"
+#include "signer.hpp"
+#include "url_template.hpp"
 
 namespace http_handler {
 
@@ -34,7 +34,7 @@ struct Target {
   std::vector<std::string> headers;  ///< `Name: value`, of each request
   std::size_t max_answer;            ///< bytes of an answer's body that are read
   bool defers;                       ///< a Retry-After costs no attempt
-  std::chrono::milliseconds longest_retry_after;
+  std::chrono::milliseconds max_retry_after;
   std::chrono::milliseconds connect_timeout;
   std::string unix_socket;
   bool may_be_link_local;

@@ -76,11 +76,11 @@ void check_name(const std::string& name) {
 }
 
 void check_value(const std::string& name, const std::string& value) {
-  constexpr double longest_linger = 5;
+  constexpr double max_linger = 5;
   double number = 0;
   const bool is_linger = name == "linger.ms" || name == "queue.buffering.max.ms";
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (is_linger && (error != std::errc{} || number < 0 || number > longest_linger)) {
+  if (is_linger && (error != std::errc{} || number < 0 || number > max_linger)) {
     throw SettingsError{"setting 'properties': " + name + " must be 0 to 5, because each call waits for it"};
   }
   const bool is_command = name == "sasl.kerberos.principal" || name == "sasl.kerberos.keytab";

@@ -11,7 +11,7 @@ namespace {
 
 using inboxd::Milliseconds;
 
-constexpr Milliseconds longest_reserve{2'000};
+constexpr Milliseconds max_reserve{2'000};
 constexpr Milliseconds until_room{50};
 
 }  // namespace
@@ -19,7 +19,7 @@ constexpr Milliseconds until_room{50};
 Publication::Publication(const Target& target, std::unique_ptr<inboxd::OpenCall> call)
     : target_{target},
       open_{std::move(call)},
-      reserve_{std::min(longest_reserve, open_->call().time_left() / 4)},
+      reserve_{std::min(max_reserve, open_->call().time_left() / 4)},
       slots_(open_->events().size()) {
   for (Slot& slot : slots_) slot.publication = this;
 }

@@ -9,10 +9,10 @@
 namespace kafka_handler {
 namespace {
 
-constexpr std::chrono::milliseconds look_every{20};
+constexpr std::chrono::milliseconds look_interval{20};
 constexpr int question_ms = 300;
-constexpr std::chrono::seconds question_every{2};
-constexpr std::chrono::seconds trouble{10};  ///< after a sign that brokers are away
+constexpr std::chrono::seconds question_interval{2};
+constexpr std::chrono::seconds away_time{10};  ///< after a sign that brokers are away
 
 }  // namespace
 
@@ -37,12 +37,12 @@ void Sender::send(std::unique_ptr<inboxd::OpenCall> call) {
 
 void Sender::run() {
   while (take_on()) {
-    poll(client_, static_cast<int>(look_every.count()));
+    poll(client_, static_cast<int>(look_interval.count()));
     if (single_) poll(single_, 0);
     end_complete();
     if (is_broken_) replace_broken();
     if (Clock::now() < next_look_) continue;
-    next_look_ = Clock::now() + look_every;
+    next_look_ = Clock::now() + look_interval;
     withdraw_overdue();
   }
 }
@@ -71,7 +71,7 @@ void Sender::poll(std::unique_ptr<Client>& client, int limit_ms) {
 void Sender::take(rd_kafka_event_t& event) {
   if (rd_kafka_event_type(&event) == RD_KAFKA_EVENT_ERROR) {
     last_error_ = rd_kafka_event_error_string(&event);
-    trouble_until_ = Clock::now() + trouble;
+    away_until_ = Clock::now() + away_time;
     if (client_->is_outdated()) {
       log_.info("Kafka client: replaced, because certificates have changed in their files");
     } else if (rd_kafka_event_error_is_fatal(&event) != 0) {
@@ -126,10 +126,10 @@ inboxd::Outcome Sender::late_outcome() {
   // Not charged soon after an outage: brokers that have just come back acknowledge before long.
   if (Clock::now() >= next_question_) {  // it takes time from other calls
     is_answered_ = client_->is_answered(question_ms);
-    next_question_ = Clock::now() + question_every;
+    next_question_ = Clock::now() + question_interval;
   }
-  if (!is_answered_) trouble_until_ = Clock::now() + trouble;
-  if (is_answered_ && Clock::now() < trouble_until_) {
+  if (!is_answered_) away_until_ = Clock::now() + away_time;
+  if (is_answered_ && Clock::now() < away_until_) {
     return inboxd::away(pause_between, "no acknowledgement within the deadline of the call", "kafka.timed_out");
   }
   if (is_answered_) {
@@ -147,7 +147,7 @@ void Sender::replace_broken() {
   client_->withdraw();
   if (single_) single_->withdraw();
   while (!open_.empty()) {
-    poll(client_, static_cast<int>(look_every.count()));
+    poll(client_, static_cast<int>(look_interval.count()));
     if (single_) poll(single_, 0);
     end_complete();
   }

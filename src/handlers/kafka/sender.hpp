@@ -52,7 +52,7 @@ class Sender final {
   bool is_broken_ = false;              ///< the clients must be replaced
   bool is_answered_ = false;            ///< the last question to the brokers
   Clock::time_point next_question_{};
-  Clock::time_point trouble_until_{};  ///< the brokers were away a moment ago
+  Clock::time_point away_until_{};  ///< the brokers were away a moment ago
   handlers::AwayNotice away_;
   Clock::time_point next_look_{};
 

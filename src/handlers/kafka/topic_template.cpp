@@ -6,7 +6,7 @@
 namespace kafka_handler {
 namespace {
 
-constexpr std::size_t longest_name = 249;
+constexpr std::size_t max_name = 249;
 
 bool fits(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-'; }
 
@@ -14,7 +14,7 @@ bool fits(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c
 std::string problem_of_name(const std::string& topic) {
   if (topic.empty()) return "a topic's name is empty";
   if (topic == "." || topic == "..") return "'" + topic + "' is no name of a topic";
-  if (topic.size() > longest_name) return "a topic's name has at most 249 characters";
+  if (topic.size() > max_name) return "a topic's name has at most 249 characters";
   if (!std::all_of(topic.begin(), topic.end(), fits)) {
     return "a topic's name has only letters, digits and . _ -, not '" + topic + "'";
   }

@@ -12,7 +12,7 @@ using inboxd::Milliseconds;
 constexpr std::string_view retry_state = "IR001";
 constexpr std::string_view dead_state = "ID001";
 constexpr std::string_view not_json = "sql.not_json";
-constexpr std::int64_t longest_delay_ms = INBOXD_MAX_DELAY_MS;
+constexpr std::int64_t max_delay_ms = INBOXD_MAX_DELAY_MS;
 
 std::string text_of(inboxd_bytes bytes) { return bytes.data == nullptr ? "" : std::string{bytes.data, bytes.size}; }
 
@@ -45,7 +45,7 @@ std::optional<Milliseconds> clock_of(std::int64_t hours, std::string_view rest) 
     if (part < 0 || part > 59) return std::nullopt;
   }
   const std::int64_t milliseconds = ((hours * 60 + parts[0]) * 60 + parts[1]) * 1000;
-  if (!rest.empty() || milliseconds > longest_delay_ms) return std::nullopt;
+  if (!rest.empty() || milliseconds > max_delay_ms) return std::nullopt;
   return Milliseconds{milliseconds};
 }
 
@@ -61,7 +61,7 @@ std::optional<Milliseconds> duration_of(std::string_view text) {
   if (number < 0) return std::nullopt;
   if (!text.empty() && text.front() == ':') return clock_of(number, text);
   const auto unit = std::find_if(units.begin(), units.end(), [&](const Unit& each) { return each.name == text; });
-  if (unit == units.end() || number > longest_delay_ms / unit->milliseconds) return std::nullopt;
+  if (unit == units.end() || number > max_delay_ms / unit->milliseconds) return std::nullopt;
   return Milliseconds{number * unit->milliseconds};
 }
 

@@ -232,7 +232,7 @@ TEST_CASE("an event that crashes every instance is isolated, and only it is in f
   constexpr std::int64_t culprit = 20;
   const auto handler = add_runs(inbox, 1, 64);
   std::int32_t claims_of_culprit = 0;
-  std::int32_t most_of_others = 0;
+  std::int32_t max_of_others = 0;
   int crashes = 0;
   for (bool alive = false; crashes < 12 && inbox.pending_events() > 0;) {
     const auto owner = base::random_uuid();  // the life of an instance that runs events singly
@@ -240,7 +240,7 @@ TEST_CASE("an event that crashes every instance is isolated, and only it is in f
       const auto claimed = claim_due(inbox.connection(), handler, owner);
       if (claimed.runs.empty()) break;
       for (const auto& run : claimed.runs) {
-        auto& most = run.pending.contains(culprit) && run.events.size() == 1 ? claims_of_culprit : most_of_others;
+        auto& most = run.pending.contains(culprit) && run.events.size() == 1 ? claims_of_culprit : max_of_others;
         most = std::max(most, run.claims);
         if (run.pending.contains(culprit)) alive = false;
         if (alive) inbox::settle(inbox.connection(), owner, {all_done(run)});
@@ -252,10 +252,10 @@ TEST_CASE("an event that crashes every instance is isolated, and only it is in f
     expire_leases(inbox);
   }
   WARN("after " << crashes << " crashes the culprit was claimed " << claims_of_culprit << " times, any other at most "
-                << most_of_others << " times");
+                << max_of_others << " times");
   CHECK(inbox.pending_events() == 1);
   CHECK(claims_of_culprit > 10);  // the dispatcher's limit for crashes
-  CHECK(most_of_others <= 6);
+  CHECK(max_of_others <= 6);
 }
 
 TEST_CASE("an event of a long run was alone at a crash only once it was claimed as a suspect of its own") {
@@ -421,7 +421,7 @@ TEST_CASE("a claim of runs whose events are mostly done reads little more than t
     wait_until("the statistics are seen", [&] { return (after = inbox.database().number(sql)) >= before + events; });
     return std::pair{events, after - before};
   };
-  const auto leave_every = [&](int of) {  // the offsets of each run, a multirange of many ranges
+  const auto leave_interval = [&](int of) {  // the offsets of each run, a multirange of many ranges
     inbox.database().run(
         "update inbox.delivery d set due_at = clock_timestamp(), owner = null, fence = 0, claims = 0, "
         "events = 1000 / " +
@@ -431,7 +431,7 @@ TEST_CASE("a claim of runs whose events are mostly done reads little more than t
         std::to_string(of) + ") o)");
   };
   for (const int of : {200, 50, 5, 2}) {
-    leave_every(of);
+    leave_interval(of);
     const auto [events, read] = rows_read([&] {
       const auto claimed = claim_due(inbox.connection(), handler, inbox.owner);
       CHECK(claimed.runs.size() == 20);

@@ -74,7 +74,7 @@ struct InOrder {
     request.claim.fence = base::random_fence();
     request.claim.events = events;
     request.claim.rows = 1'000;
-    request.claim.claims_to = most_claims;
+    request.claim.claims_to = max_claims;
     request.owned = std::move(owned);
     request.read = std::move(read);
     return inbox::claim_in_order(connection(), request);
@@ -98,7 +98,7 @@ struct InOrder {
   std::int32_t handler = 0;
   std::int32_t sequence = 0;
   std::int64_t next = 0;
-  std::int32_t most_claims = 1'000;
+  std::int32_t max_claims = 1'000;
 };
 
 inline Texts offsets_of(const inbox::ClaimedInOrder& claimed) {

@@ -198,7 +198,7 @@ TEST_CASE("a row that was in flight at three crashes is claimed in parts, and al
   }
   SECTION("not while suspects may not run") {
     set_crashes(3, 0);
-    in_order.most_claims = 2;
+    in_order.max_claims = 2;
     const auto claimed = in_order.claim(2);
     REQUIRE(offsets_of(claimed).empty());
     CHECK(state_of(claimed) == State::waits);

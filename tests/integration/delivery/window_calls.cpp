@@ -32,7 +32,7 @@ struct Crashed : InOrder {
     request.claim.fence = base::random_fence();
     request.claim.events = 1'000;
     request.claim.rows = 1'000;
-    request.claim.claims_to = most_claims;
+    request.claim.claims_to = max_claims;
     request.window = inbox::WindowToRead{1, false, call_events, max_crashes};
     return inbox::claim_in_order(connection(), request);
   }
@@ -79,7 +79,7 @@ TEST_CASE("after three crashes, a call of a window is claimed whole and alone") 
     CHECK(window.database().text("select string_agg(distinct claims::text, ' ') from inbox.delivery") == "0 1 4");
   }
   SECTION("not while suspects may not run") {
-    window.most_claims = 2;
+    window.max_claims = 2;
     const auto none = window.claim_after(3);
     CHECK(none.claimed.runs.empty());
     CHECK(state_of(none) == State::waits);

@@ -17,7 +17,7 @@ constexpr auto deadline = 2s;
 constexpr std::size_t moves_of_a_round = 9;
 
 /// The longest pause between heartbeats, over all tasks.
-std::chrono::nanoseconds longest_pause(const maintenance::Maintenance& maintenance) {
+std::chrono::nanoseconds max_pause(const maintenance::Maintenance& maintenance) {
   std::set<base::Heartbeat::Clock::time_point> moves;
   wait_until(
       "each task had its turn",
@@ -52,6 +52,6 @@ TEST_CASE("while the database does not answer, maintenance pauses no longer than
       [] { return std::nullopt; }, [](const auto&) { return std::vector<inbox::HandlerActivity>{}; }, {}, watchdog,
       log};
   maintenance.start();
-  CHECK(longest_pause(maintenance) < 2 * deadline);
+  CHECK(max_pause(maintenance) < 2 * deadline);
   watchdog.cut_all(std::chrono::steady_clock::now());
 }

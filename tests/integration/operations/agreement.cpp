@@ -16,7 +16,8 @@ namespace {
 struct Daemons {
   void start(const inbox::InstanceIdentity& daemon, config::Handler handler) {
     inbox::register_handlers(inbox.connection(), {handler}, "daemon on " + daemon.host, {}, daemon);
-    if (std::none_of(running.begin(), running.end(), [&](auto& each) { return each.instance_id == daemon.instance_id; }))
+    const auto is_same = [&](const auto& each) { return each.instance_id == daemon.instance_id; };
+    if (std::none_of(running.begin(), running.end(), is_same))
       running.push_back(daemon);
     beat(daemon);
   }
@@ -28,7 +29,7 @@ struct Daemons {
     inbox::instance_heartbeat(inbox.connection(), daemon, true);
     std::erase_if(running, [&](const auto& each) { return each.instance_id == daemon.instance_id; });
   }
-  /// `kind: message`, then the remedy. On a machine that stood still, a daemon must not count as gone.
+  /// `kind: message`, then the remedy. On a machine that stalled, a daemon must not count as gone.
   std::vector<std::string> findings() {
     for (const auto& each : running) beat(each);
     std::vector<std::string> out;

@@ -4,7 +4,7 @@
 #include <future>
 #include <thread>
 
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "integration/operations/dead_letters.hpp"
 #include "integration/operations/operation_runner.hpp"
 #include "operations/dead_queries.hpp"
@@ -230,7 +230,7 @@ TEST_CASE("dead letters beyond a command's limit are reported, and left for the 
   Inbox inbox;
   add_dead_letters(inbox, 5);
   OperationRunner runner{inbox};
-  runner.context.most_rows = 2;
+  runner.context.max_rows = 2;
   for (const std::string verb : {"dead replay", "dead discard"}) {
     CAPTURE(verb);
     const auto plan = runner.run(verb, {{"all", {"true"}}, {"dry-run", {"true"}}});
@@ -257,7 +257,7 @@ TEST_CASE("dead letters of retired handlers do not hide the others from a replay
   inbox.database().run(
       "update inbox.handler set retired_at = now() where handler_id = (select min(handler_id) from inbox.handler)");
   OperationRunner runner{inbox};
-  runner.context.most_rows = 3;
+  runner.context.max_rows = 3;
   const auto answer = runner.run("dead replay", {{"all", {"true"}}});
   CHECK(answer.document.at("replayed") == 3);
   CHECK(answer.document.at("more") == false);

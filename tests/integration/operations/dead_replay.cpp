@@ -4,7 +4,7 @@
 #include <future>
 #include <thread>
 
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 #include "integration/operations/dead_letters.hpp"
 #include "integration/operations/operation_runner.hpp"
 #include "operations/dead_queries.hpp"
@@ -288,7 +288,7 @@ TEST_CASE("an operator who confirms the first of many gets the first and is told
     runner.context.agreed = nullptr;
     return answer;
   };
-  runner.context.most_rows = 2;
+  runner.context.max_rows = 2;
   const auto answer = agree_to({{"all", {"true"}}});
   CHECK(answer.document.at("discarded") == 2);
   CHECK(answer.document.at("more") == true);

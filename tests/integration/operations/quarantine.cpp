@@ -55,7 +55,7 @@ TEST_CASE("records beyond a command's limit are reported, and left for the next"
   Inbox inbox;
   quarantine_records(inbox, inbox.add_shard("orders"), 0, orders(5));
   OperationRunner runner = runner_for(inbox, {by_order()});
-  runner.context.most_rows = 2;
+  runner.context.max_rows = 2;
   for (const std::string verb : {"quarantine retry", "quarantine discard"}) {
     const auto answer = runner.run(verb, all);
     CHECK(answer.document.at("matched") == 2);

@@ -19,7 +19,7 @@ void make_ledger_old(Inbox& inbox) {
 }
 
 constexpr std::int64_t ledger_rows = 1000;
-constexpr std::int64_t most_in_a_block = 8192 / 44;  // by the size of its columns alone
+constexpr std::int64_t max_per_block = 8192 / 44;  // by the size of its columns alone
 
 void fill_ledger(Inbox& inbox, std::int64_t rows = ledger_rows) {
   inbox.database().run(
@@ -82,7 +82,7 @@ TEST_CASE("the ledger is trimmed once a day, in steps that any instance continue
   int steps = 0;
   for (bool has_more = true; has_more; ++steps) {
     const auto step = inbox::trim_ledger(steps % 2 == 0 ? inbox.connection() : *other, 24h, 2);
-    CHECK(step.rows <= 2 * most_in_a_block);
+    CHECK(step.rows <= 2 * max_per_block);
     rows += step.rows;
     has_more = step.has_more;
   }
@@ -156,7 +156,7 @@ TEST_CASE("a step reads its blocks of the ledger only, however large the ledger 
   };
   const auto before = read();
   CHECK(inbox::trim_ledger(inbox.connection(), 24h, 2).has_more);
-  CHECK(read() - before <= 2 * most_in_a_block);
+  CHECK(read() - before <= 2 * max_per_block);
 }
 
 TEST_CASE("an id that the ledger has forgotten is a new event on each of its topics") {

@@ -36,9 +36,9 @@ TEST_CASE(
       one->count_in_log("kind=consumer.partitions_assigned") + two->count_in_log("kind=consumer.partitions_assigned");
 
   server.stop();
-  std::size_t most_memory = 0;
+  std::size_t max_memory = 0;
   holds_for("the same members", downtime, [&] {
-    most_memory = std::max({most_memory, resident_bytes(one->process().id()), resident_bytes(two->process().id())});
+    max_memory = std::max({max_memory, resident_bytes(one->process().id()), resident_bytes(two->process().id())});
     return fixture.kafka.members(fixture.config.group) == members && one->process().is_running() &&
            two->process().is_running();
   });
@@ -47,14 +47,14 @@ TEST_CASE(
   producer.finish();
   const auto counts = fixture.wait_done();
   WARN("PostgreSQL down for " << downtime.count() / 1000 << " s: caught up " << monotonic_ms() - back
-                              << " ms after it was back, most memory " << most_memory / (1 << 20)
+                              << " ms after it was back, most memory " << max_memory / (1 << 20)
                               << " MiB: " << counts.text());
   CHECK(counts.is_perfect());
   CHECK(fixture.kafka.members(fixture.config.group) == members);
   CHECK(one->count_in_log("kind=consumer.partitions_assigned") +
             two->count_in_log("kind=consumer.partitions_assigned") ==
         assigned);
-  CHECK(most_memory < (200u << 20));
+  CHECK(max_memory < (200u << 20));
 }
 
 TEST_CASE("with PostgreSQL down and full queues, the lag keeps growing, even for a partition without queued records") {

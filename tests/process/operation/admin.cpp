@@ -214,8 +214,8 @@ TEST_CASE("twenty thousand slow searches that disconnect at once leave queue and
   RawConnection first{admin.port};  // the search that delays the others
   first.send(request);
   const std::size_t before = resident_bytes(daemon->process().id());
-  std::size_t most_memory = before;
-  double most_waiting = 0;
+  std::size_t max_memory = before;
+  double max_waiting = 0;
   std::int64_t longest = 0;
   for (int i = 0; i < 20'000; ++i) {
     // From many addresses: a closed connection keeps its port for a minute.
@@ -224,13 +224,13 @@ TEST_CASE("twenty thousand slow searches that disconnect at once leave queue and
     const auto began = monotonic_ms();
     REQUIRE(get(admin.port, "/livez").status == 200);
     longest = std::max(longest, monotonic_ms() - began);
-    most_waiting = std::max(most_waiting, gauge(admin.port, "inboxd_admin_requests_waiting"));
-    most_memory = std::max(most_memory, resident_bytes(daemon->process().id()));
+    max_waiting = std::max(max_waiting, gauge(admin.port, "inboxd_admin_requests_waiting"));
+    max_memory = std::max(max_memory, resident_bytes(daemon->process().id()));
   }
-  WARN("at most " << most_waiting << " requests waited, memory grew by " << (most_memory - before) / 1024
+  WARN("at most " << max_waiting << " requests waited, memory grew by " << (max_memory - before) / 1024
                   << " KiB, a health check took at most " << longest << " ms");
-  CHECK(most_waiting <= 16);
-  CHECK(most_memory - before < 32u << 20);
+  CHECK(max_waiting <= 16);
+  CHECK(max_memory - before < 32u << 20);
   CHECK(longest < 10'000);
   wait_until("the queue is empty", [&] { return gauge(admin.port, "inboxd_admin_requests_waiting") == 0; });
   holder.run("rollback");

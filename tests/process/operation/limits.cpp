@@ -18,7 +18,7 @@ std::int64_t calls_between(const std::vector<Recorded>& calls, std::int64_t from
 }
 
 /// The most calls at the same time, if each takes that long.
-int most_at_once(const std::vector<Recorded>& calls, std::int64_t takes_ms) {
+int max_at_once(const std::vector<Recorded>& calls, std::int64_t takes_ms) {
   int most = 0;
   for (const Recorded& call : calls) {
     most = std::max(most, static_cast<int>(calls_between(calls, call.monotonic_ms, call.monotonic_ms + takes_ms)));
@@ -65,7 +65,7 @@ TEST_CASE("max_in_flight holds over two instances, also after an instance is kil
   second->kill();
   const auto third = fixture.start();
   CHECK(fixture.wait_done().is_perfect());
-  CHECK(most_at_once(fixture.recording.all(), 20) <= 6);
+  CHECK(max_at_once(fixture.recording.all(), 20) <= 6);
   const auto took = static_cast<double>(before[500].monotonic_ms - before[100].monotonic_ms);
   const double used = 400 * 20 / 6.0 / took;  // of what six calls at a time can do
   CAPTURE(used);

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 
 /// From storing to the outcome, in ms, of the slowest event of the keys.
-std::int64_t longest_wait(DaemonFixture& fixture, const std::string& keys) {
+std::int64_t max_wait(DaemonFixture& fixture, const std::string& keys) {
   return fixture.database.number(
       "select max(1000 * extract(epoch from o.finished_at - e.received_at))::bigint from inbox.event e "
       "join inbox.outcome o on o.shard_id = e.shard_id and o.offsets @> e.\"offset\" "
@@ -49,7 +49,7 @@ TEST_CASE("keys that fail again and again do not hold up fresh events of other k
   }
   fixture.database.wait_for(
       "fresh events are done", "select coalesce(sum(inbox.count_of(offsets)), 0) from inbox.outcome", fresh);
-  const auto longest = longest_wait(fixture, "key%");
+  const auto longest = max_wait(fixture, "key%");
   WARN(mode << ": " << fresh << " fresh events, among " << fixture.recording.count() - calls_before
             << " calls; the slowest took " << longest << " ms");
   CHECK(longest < 5'000);

@@ -7,7 +7,7 @@
 namespace inboxd::support {
 namespace {
 
-constexpr milliseconds portion_every{50};
+constexpr milliseconds portion_interval{50};
 
 }  // namespace
 
@@ -35,10 +35,10 @@ void BackgroundProducer::wait_for_more(std::int64_t events) {
 }
 
 void BackgroundProducer::run(int events_per_second) {
-  const auto each = static_cast<int>(events_per_second * portion_every.count() / 1000) + 1;
+  const auto each = static_cast<int>(events_per_second * portion_interval.count() / 1000) + 1;
   try {
     while (!stopping_) {
-      const auto next = std::chrono::steady_clock::now() + portion_every;
+      const auto next = std::chrono::steady_clock::now() + portion_interval;
       std::vector<Message> messages;
       for (int i = 0; i < each; ++i) {
         std::string digits = std::to_string(100'000'000'000 + static_cast<std::int64_t>(ids_.size()));

@@ -15,7 +15,7 @@
 #include <sstream>
 #include <string>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 
 using namespace inboxd::base;
 

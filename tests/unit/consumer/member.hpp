@@ -21,8 +21,8 @@ class NoHandOff final : public HandOff {
 
 /// A group member with a running poll thread. Its only ingester never runs: the test answers in its place.
 struct Member {
-  Member(std::string topic_name, std::string group_name, std::chrono::seconds commit_every = std::chrono::seconds{1})
-      : topic{std::move(topic_name)}, group{std::move(group_name)}, poller{status, log, commit_every} {}
+  Member(std::string topic_name, std::string group_name, std::chrono::seconds commit_interval = std::chrono::seconds{1})
+      : topic{std::move(topic_name)}, group{std::move(group_name)}, poller{status, log, commit_interval} {}
   ~Member() {
     poller.request_stop();
     poller.join();

@@ -21,12 +21,12 @@ TEST_CASE("the number of counted types is limited, and long type names are short
   Unsubscribed unsubscribed;
   for (int i = 0; i < 5'000; ++i) unsubscribed.add("orders", "type-" + std::to_string(i));
   const auto taken = unsubscribed.take();
-  CHECK(taken.size() == Unsubscribed::most_types + 1);
+  CHECK(taken.size() == Unsubscribed::max_types + 1);
   std::int64_t events = 0;
   for (const auto& one : taken) events += one.events;
   CHECK(events == 5'000);
   unsubscribed.add("orders", std::string(1'000'000, 'x'));
-  CHECK(unsubscribed.take().front().event_type.size() <= Unsubscribed::longest_type + 3);
+  CHECK(unsubscribed.take().front().event_type.size() <= Unsubscribed::max_type + 3);
 }
 
 }  // namespace inboxd::inbox

@@ -1,11 +1,11 @@
 // Findings of `check` before it asks any broker.
 #include "operations/check.hpp"
 
-#include "operations/broker_trouble.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "operations/broker_problem.hpp"
 
 using namespace inboxd;
 using namespace inboxd::operations;
@@ -47,7 +47,7 @@ TEST_CASE("brokers that refuse are told from brokers that are not reached, with 
        "correct kafka.brokers or open the network"},
       {"", Finding::Kind::unreachable, "correct kafka.brokers or open the network"},
   }));
-  const Finding found = broker_trouble("b:1", login, warning);
+  const Finding found = broker_problem("b:1", login, warning);
   INFO(found.message);
   CHECK(found.kind == kind);
   CHECK_THAT(found.message, ContainsSubstring(remedy));

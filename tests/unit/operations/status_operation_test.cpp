@@ -69,7 +69,7 @@ TEST_CASE("a daemon's failure is a problem, reported once per host, while the da
 
 TEST_CASE("a full disk of the database is a kind of finding of its own") {
   auto situation = quiet();
-  situation.instances[0].trouble = std::string{disk_full_trouble} + " since noon";
+  situation.instances[0].trouble = std::string{disk_full_problem} + " since noon";
   const auto found = findings_of(situation);
   REQUIRE(found.size() == 1);
   CHECK(found[0].kind == "disk_full");

@@ -16,7 +16,7 @@ using std::chrono::seconds;
 
 /// A batch handler of five events per call that owns its sequence, just after the close of its window.
 struct ClosedWindow {
-  explicit ClosedWindow(config::GroupBy group_by = config::GroupBy::none, std::int64_t most_events = 10'000) {
+  explicit ClosedWindow(config::GroupBy group_by = config::GroupBy::none, std::int64_t max_events = 10'000) {
     config::Handler settings;
     settings.name = "test";
     settings.mode = config::Mode::batch;
@@ -24,7 +24,7 @@ struct ClosedWindow {
     settings.batch.group_by = group_by;
     settings.concurrency = settings.group = 1;
     settings.events_per_call = 5;
-    in_flight = test::in_flight_of(settings, most_events);
+    in_flight = test::in_flight_of(settings, max_events);
     in_flight->configure(settings);
     auto take = asked<TakeSequences>();
     REQUIRE(take);

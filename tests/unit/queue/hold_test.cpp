@@ -9,9 +9,9 @@ namespace {
 using State = Hold::State;
 using Kind = inbox::HoldNews::Kind;
 
-Hold hold_of(int most_failures, State state = State::open) {
+Hold hold_of(int max_failures, State state = State::open) {
   Hold out;
-  out.configure(most_failures);
+  out.configure(max_failures);
   out.read(state);
   return out;
 }

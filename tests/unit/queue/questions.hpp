@@ -10,9 +10,9 @@
 namespace inboxd::test {
 
 inline std::shared_ptr<dispatcher::InFlight> in_flight_of(const config::Handler& settings,
-                                                          std::int64_t most_events = 10'000) {
+                                                          std::int64_t max_events = 10'000) {
   return std::make_shared<dispatcher::InFlight>(7, settings, std::chrono::seconds{1},
-                                                std::make_shared<dispatcher::Budgets>(most_events, 10'000'000),
+                                                std::make_shared<dispatcher::Budgets>(max_events, 10'000'000),
                                                 std::make_shared<dispatcher::ClaimerSignals>());
 }
 

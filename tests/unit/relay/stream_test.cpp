@@ -16,7 +16,7 @@ const Stream::Clock::time_point now{1h};
 std::unique_ptr<kafka::Producer> producer_without_brokers() {
   kafka::ProducerSettings settings;
   settings.brokers = "127.0.0.1:1";
-  settings.on_trouble = [](std::string_view) {};
+  settings.on_problem = [](std::string_view) {};
   settings.log = [](int, std::string_view) {};
   auto made = kafka::Producer::make(std::move(settings));
   REQUIRE(made);

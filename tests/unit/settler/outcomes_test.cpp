@@ -94,13 +94,13 @@ TEST_CASE("the lines of a second are limited; the next second has the number of 
   const Failing many{300, 200}, none{1, 0};
   const auto now = FailureLog::Clock::now();
   failures.recorded(*many.run, many.settlement, now);
-  CHECK(lines(log, "settler.event_dead") == FailureLog::most_lines);
-  CHECK(lines(log, "settler.event_retried") == FailureLog::most_lines);
+  CHECK(lines(log, "settler.event_dead") == FailureLog::max_lines);
+  CHECK(lines(log, "settler.event_retried") == FailureLog::max_lines);
   CHECK(lines(log, "settler.events_dead") == 0);
   failures.recorded(*none.run, none.settlement, now + std::chrono::seconds{1});
   CHECK(lines(log, "settler.events_dead") == 1);
   CHECK(lines(log, "settler.events_retried") == 1);
-  CHECK(lines(log, "settler.event_retried") == FailureLog::most_lines + 1);
+  CHECK(lines(log, "settler.event_retried") == FailureLog::max_lines + 1);
 }
 
 }  // namespace inboxd::settler

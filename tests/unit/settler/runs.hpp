@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "inbox/claim.hpp"
 #include "settler/run.hpp"
 

@@ -10,9 +10,9 @@ using namespace dispatcher;
 using std::chrono::milliseconds;
 using Kind = Step::Kind;
 
-constexpr std::int64_t most_stored = 60;  ///< events of a shard
-constexpr std::int64_t most_of_suspect = 5;
-constexpr milliseconds longest_end{180'000};
+constexpr std::int64_t max_stored = 60;  ///< events of a shard
+constexpr std::int64_t max_suspect_calls = 5;
+constexpr milliseconds max_end{180'000};
 
 }  // namespace
 
@@ -82,7 +82,7 @@ void Simulation::ingest(SimulatedInstance& instance, std::uint32_t random, bool 
     if (!may_begin || instance.positions.empty()) return;
     auto shard = instance.positions.begin();
     std::advance(shard, random % instance.positions.size());
-    if (shard->second >= most_stored) return;
+    if (shard->second >= max_stored) return;
     const std::int64_t next = shard->second + 1 + random / 8 % 5;
     SimulatedInstance::Storing storing;
     storing.part = {shard->first, 0, shard->second, next};
@@ -302,8 +302,7 @@ void Simulation::check(const SimulatedInstance& instance) {
   const auto& state = instance.queue.state();
   // Each worker may always have a call, a suspect comes beside what a claim asked for, and deferred events do not
   // count.
-  const std::int64_t allowed =
-      SimulatedInstance::memory_events + state.room.pace().minimum() + most_of_suspect;
+  const std::int64_t allowed = SimulatedInstance::memory_events + state.room.pace().minimum() + max_suspect_calls;
   const auto deferred = static_cast<std::int64_t>(instance.queue.deferred());
   const std::int64_t events = state.queue.events();
   const auto rate = config::rate_per_second(settings_.handler);
@@ -334,7 +333,7 @@ void Simulation::end_work() {
     pause(*each, false);
     reload(*each);
   }
-  for (const Instant end = now_ + longest_end; now_ < end && violation_.empty(); now_ += milliseconds{25}) {
+  for (const Instant end = now_ + max_end; now_ < end && violation_.empty(); now_ += milliseconds{25}) {
     for (auto& each : instances_) {
       for (int i = 0; i < 4; ++i) {
         ingest(*each, 0, false);

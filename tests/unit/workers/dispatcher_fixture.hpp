@@ -57,7 +57,7 @@ struct FakeDatabase {
   bool away = false;
   std::set<std::int32_t> refused;  ///< the claims of these handlers are refused
   int refusals = 0;
-  std::optional<std::chrono::milliseconds> longest_statement;
+  std::optional<std::chrono::milliseconds> max_statement;
   std::deque<inbox::LeasedRun> due_in_order;  ///< for handlers that keep order: log rows and rows of lanes
   std::vector<std::int32_t> taken_sequences;
   int claims_in_order = 0;
@@ -233,7 +233,7 @@ struct FakeVisit {
 inline dispatcher::AskDatabase ask(FakeDatabase& database) {
   return [&database](const dispatcher::Request& request, const dispatcher::VisitLimit& limit) {
     const std::lock_guard lock{database.mutex};
-    database.longest_statement = limit.longest;
+    database.max_statement = limit.longest;
     database.note(request);
     if (database.away) return dispatcher::Reply{disconnected(), database.generation};
     return dispatcher::Reply{std::visit(FakeVisit{database}, request), database.generation};

@@ -88,7 +88,7 @@ TEST_CASE("a statement may take half of the shortest lease at stake, or the conf
   const Latch latch;
   DispatcherFixture it;
   it.run(block_on(latch), handler({.concurrency = 1, .lease = 30s}));
-  const auto longest = [&] { return it.database.get(&FakeDatabase::longest_statement); };
+  const auto longest = [&] { return it.database.get(&FakeDatabase::max_statement); };
   CHECK(longest() == std::nullopt);
   it.ingest({1}, 41);
   CHECK(eventually([&] { return longest() == 15s; }));

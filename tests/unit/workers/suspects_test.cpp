@@ -26,7 +26,7 @@ struct SuspectCalls {
   std::mutex mutex;
   std::vector<std::int32_t> order;
   int inside = 0;
-  int most_inside = 0;
+  int max_inside = 0;
 
   /// `latch`: suspects wait for it.
   test::Setups setup(std::int32_t handler_id, std::optional<Latch> latch = std::nullopt) {
@@ -35,7 +35,7 @@ struct SuspectCalls {
       {
         const std::lock_guard lock{mutex};
         order.push_back(handler_id);
-        most_inside = std::max(most_inside, ++inside);
+        max_inside = std::max(max_inside, ++inside);
       }
       if (latch) latch->wait();
       const std::lock_guard lock{mutex};
@@ -76,7 +76,7 @@ TEST_CASE("while a suspect is in flight, no other suspect of any handler is clai
   CHECK(it.database.get(&FakeDatabase::due).size() == 1);
   latch.open();
   REQUIRE(it.done(22));
-  CHECK(calls.most_inside == 1);
+  CHECK(calls.max_inside == 1);
 }
 
 TEST_CASE("suspects in front delay no other event, and follow one another without waiting for the poll") {
@@ -90,7 +90,7 @@ TEST_CASE("suspects in front delay no other event, and follow one another withou
   REQUIRE(it.done(20));
   latch.open();
   REQUIRE(it.done(60));
-  CHECK(calls.most_inside == 1);
+  CHECK(calls.max_inside == 1);
 }
 
 TEST_CASE("the suspects of several handlers take turns") {

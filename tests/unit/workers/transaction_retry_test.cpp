@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 using Level = GroupLimiter::Level;
 
-constexpr GroupLimiter::Limits limits{.first_hold = 5s, .longest_hold = 20s, .forgiven = 60s, .quiet = 100s};
+constexpr GroupLimiter::Limits limits{.initial_hold = 5s, .max_hold = 20s, .forgiven = 60s, .quiet = 100s};
 
 Level level_at(GroupLimiter& limiter, GroupLimiter::Clock::time_point now) { return limiter.begin(now).level(); }
 

@@ -1,4 +1,4 @@
-#include "operations/broker_trouble.hpp"
+#include "operations/broker_problem.hpp"
 
 #include <string_view>
 
@@ -26,7 +26,7 @@ std::string login_of(const std::map<std::string, std::string>& properties) {
 }  // namespace
 
 // The words are librdkafka's and OpenSSL's, in English everywhere.
-Finding broker_trouble(const std::string& brokers, const std::map<std::string, std::string>& properties,
+Finding broker_problem(const std::string& brokers, const std::map<std::string, std::string>& properties,
                        const std::string& warning) {
   const std::string subject = "brokers " + brokers;
   const std::string lower = base::lower(warning);
@@ -34,7 +34,8 @@ Finding broker_trouble(const std::string& brokers, const std::map<std::string, s
   if (says("require sasl authentication")) {
     return {Kind::problem, subject,
             "it closes each connection: if it wants a login, set security.protocol, sasl.mechanism, sasl.username and "
-            "sasl.password in kafka.properties (" + warning + ")"};
+            "sasl.password in kafka.properties (" +
+                warning + ")"};
   }
   if (says("sasl authentication") || says("authentication failed") || says("unsupported_sasl_mechanism") ||
       says("unsupported sasl mechanism")) {
@@ -45,12 +46,14 @@ Finding broker_trouble(const std::string& brokers, const std::map<std::string, s
   if (says("certificate verify failed") || says("unknown ca") || says("self-signed") || says("hostname mismatch")) {
     return {Kind::refused, subject,
             "its certificate is not accepted: set ssl.ca.location in kafka.properties to the certificate authority, "
-            "and use the host name of the certificate in kafka.brokers (" + warning + ")"};
+            "and use the host name of the certificate in kafka.brokers (" +
+                warning + ")"};
   }
   if (says("certificate required") || says("bad certificate") || says("alert handshake failure")) {
     return {Kind::refused, subject,
             "the broker wants a certificate of ours: set ssl.certificate.location and ssl.key.location in "
-            "kafka.properties (" + warning + ")"};
+            "kafka.properties (" +
+                warning + ")"};
   }
   if (says("connecting to a ssl listener") || says("incorrect security.protocol")) {
     return {Kind::refused, subject,

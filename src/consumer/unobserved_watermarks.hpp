@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <map>
 
-#include "base/log.hpp"
+#include "base/logger.hpp"
 #include "config/topics.hpp"
 #include "inbox/connection.hpp"
 #include "kafka/end_offsets.hpp"

@@ -1,4 +1,4 @@
-#include "consumer/disk_trouble.hpp"
+#include "consumer/disk_shortage.hpp"
 
 #include <chrono>
 
@@ -14,20 +14,20 @@ event::Microseconds clock_time() {
 
 }  // namespace
 
-void DiskTrouble::note(const std::string& error) {
+void DiskShortage::note(const std::string& error) {
   const base::Lock lock{mutex_};
-  if (!trouble_) trouble_ = Since{clock_time(), {}};
-  trouble_->error = error;
+  if (!shortage_) shortage_ = Since{clock_time(), {}};
+  shortage_->error = error;
 }
 
-void DiskTrouble::clear() {
+void DiskShortage::clear() {
   const base::Lock lock{mutex_};
-  trouble_.reset();
+  shortage_.reset();
 }
 
-std::optional<DiskTrouble::Since> DiskTrouble::now() const {
+std::optional<DiskShortage::Since> DiskShortage::now() const {
   const base::Lock lock{mutex_};
-  return trouble_;
+  return shortage_;
 }
 
 }  // namespace inboxd::consumer

@@ -1,4 +1,4 @@
-#include "plugin/traced_instance.hpp"
+#include "plugin/traced_handler.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <nlohmann/json.hpp>

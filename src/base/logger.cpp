@@ -1,4 +1,4 @@
-#include "base/log.hpp"
+#include "base/logger.hpp"
 
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
@@ -22,20 +22,28 @@ namespace {
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return spdlog::level::debug;
-    case LogLevel::info: return spdlog::level::info;
-    case LogLevel::warn: return spdlog::level::warn;
-    case LogLevel::error: return spdlog::level::err;
+    case LogLevel::debug:
+      return spdlog::level::debug;
+    case LogLevel::info:
+      return spdlog::level::info;
+    case LogLevel::warn:
+      return spdlog::level::warn;
+    case LogLevel::error:
+      return spdlog::level::err;
   }
   return spdlog::level::info;
 }
 
 char journal_priority(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return '7';
-    case LogLevel::info: return '6';
-    case LogLevel::warn: return '4';
-    case LogLevel::error: return '3';
+    case LogLevel::debug:
+      return '7';
+    case LogLevel::info:
+      return '6';
+    case LogLevel::warn:
+      return '4';
+    case LogLevel::error:
+      return '3';
   }
   return '6';
 }
@@ -83,7 +91,7 @@ std::string journal_entry(LogLevel level, std::string_view text, Logger::Facts f
 }
 
 /// Far more than the table has: unknown slugs are a bug, which must not cost unlimited memory.
-constexpr std::size_t most_kinds = 500;
+constexpr std::size_t max_kinds = 500;
 
 /// Formats lines for stderr.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
@@ -103,10 +111,14 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
 
 std::string_view name_of(LogLevel level) {
   switch (level) {
-    case LogLevel::debug: return "debug";
-    case LogLevel::info: return "info";
-    case LogLevel::warn: return "warn";
-    case LogLevel::error: return "error";
+    case LogLevel::debug:
+      return "debug";
+    case LogLevel::info:
+      return "info";
+    case LogLevel::warn:
+      return "warn";
+    case LogLevel::error:
+      return "error";
   }
   return "info";
 }
@@ -130,8 +142,10 @@ struct Logger::Sink {
   void count(LogLevel level, std::string_view slug) {
     const Lock lock{mutex};
     const auto found = lines.find(std::pair{level, std::string{slug}});
-    if (found != lines.end()) ++found->second;
-    else ++lines[{level, lines.size() < most_kinds ? std::string{slug} : "other"}];
+    if (found != lines.end())
+      ++found->second;
+    else
+      ++lines[{level, lines.size() < max_kinds ? std::string{slug} : "other"}];
   }
 };
 
@@ -155,7 +169,9 @@ void Logger::set_format(LogFormat format) {
     case LogFormat::json:
       sink_->logger->set_pattern("{\"time\":\"%Y-%m-%dT%H:%M:%S.%eZ\",%v}", spdlog::pattern_time_type::utc);
       break;
-    case LogFormat::journal: sink_->logger->set_pattern("%v", spdlog::pattern_time_type::utc); break;
+    case LogFormat::journal:
+      sink_->logger->set_pattern("%v", spdlog::pattern_time_type::utc);
+      break;
   }
 }
 
@@ -179,8 +195,12 @@ void Logger::write(LogLevel level, std::string_view text, Facts facts, std::stri
   if (!sink_->logger->should_log(wanted)) return;
   const auto log_line = [&](const std::string& line) { sink_->logger->log(wanted, spdlog::string_view_t{line}); };
   switch (sink_->format.load()) {
-    case LogFormat::text: log_line(text_line(text, facts, slug)); break;
-    case LogFormat::json: log_line(json_line(level, text, facts, slug)); break;
+    case LogFormat::text:
+      log_line(text_line(text, facts, slug));
+      break;
+    case LogFormat::json:
+      log_line(json_line(level, text, facts, slug));
+      break;
     case LogFormat::journal:
       if (sink_->journal.send(journal_entry(level, text, facts, slug)) != Journal::Sent::nobody_listens) break;
       // The priority as systemd reads it at the beginning of a line of stderr.

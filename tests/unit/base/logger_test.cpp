@@ -1,4 +1,4 @@
-#include "base/log.hpp"
+#include "base/logger.hpp"
 
 #include <unistd.h>
 

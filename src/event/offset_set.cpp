@@ -1,4 +1,4 @@
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "consumer/poison.hpp"
+#include "consumer/poison_search.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -11,10 +11,10 @@ namespace inboxd::consumer {
 namespace {
 
 /// Poison events removed before the batch is retried, and more are searched for.
-constexpr std::size_t most_poison_at_once = 64;
+constexpr std::size_t max_poison_at_once = 64;
 /// If more events than this are all refused, the database is at fault, not the data. For so few, a harmless event is
 /// tried as well.
-constexpr std::size_t most_that_may_all_be_bad = 8;
+constexpr std::size_t max_wholly_bad = 8;
 /// Events tried after the last poison event, spread evenly, if none has been accepted so far.
 constexpr std::size_t samples = 16;
 
@@ -50,7 +50,7 @@ bool PoisonSearch::is_any_accepted(const std::vector<PoisonEvent>& refused) {
     const std::size_t index = searched + i * left / std::min(samples, left);
     if (!refusal(index, index + 1)) return true;
   }
-  return refused.size() <= most_that_may_all_be_bad && is_harmless_one_accepted(batch_.events[refused.front().index]);
+  return refused.size() <= max_wholly_bad && is_harmless_one_accepted(batch_.events[refused.front().index]);
 }
 
 bool PoisonSearch::is_harmless_one_accepted(const event::Event& instead_of) {
@@ -66,7 +66,7 @@ bool PoisonSearch::is_harmless_one_accepted(const event::Event& instead_of) {
 }
 
 void PoisonSearch::bisect(std::size_t begin, std::size_t end, std::vector<PoisonEvent>& found) {
-  if (found.size() >= most_poison_at_once || begin >= end) return;
+  if (found.size() >= max_poison_at_once || begin >= end) return;
   auto error = refusal(begin, end);
   if (!error) return;
   if (end - begin == 1) {

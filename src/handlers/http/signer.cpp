@@ -1,4 +1,4 @@
-#include "signature.hpp"
+#include "signer.hpp"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -12,12 +12,12 @@ namespace http_handler {
 namespace {
 
 constexpr std::string_view prefix = "whsec_";
-constexpr std::size_t shortest_key = 24, longest_key = 64;  // bytes, by the specification
+constexpr std::size_t min_key = 24, max_key = 64;  // bytes, by the specification
 
 std::string key_of(std::string_view secret) {
   const auto key =
       secret.substr(0, prefix.size()) == prefix ? handlers::from_base64(secret.substr(prefix.size())) : std::nullopt;
-  if (!key || key->size() < shortest_key || key->size() > longest_key) {
+  if (!key || key->size() < min_key || key->size() > max_key) {
     throw inboxd::SettingsError{
         "setting 'signing_secret' is no secret of Standard Webhooks; make a secret of 24 to 64 bytes with: echo "
         "whsec_$(openssl rand -base64 32)"};

@@ -1,8 +1,7 @@
-#include "event/offsets.hpp"
+#include "event/offset_set.hpp"
 
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
-
 #include <random>
 #include <set>
 
@@ -48,11 +47,15 @@ TEST_CASE("a set of offsets behaves like a set of numbers") {
       const std::int64_t end = first + static_cast<std::int64_t>(random() % 8);
       const OffsetSet part{OffsetRange{first, end}};
       const bool add = random() % 3 != 0;
-      if (add) set.add(OffsetRange{first, end});
-      else set.remove(part);
+      if (add)
+        set.add(OffsetRange{first, end});
+      else
+        set.remove(part);
       for (std::int64_t i = first; i < end; ++i) {
-        if (add) model.insert(i);
-        else model.erase(i);
+        if (add)
+          model.insert(i);
+        else
+          model.erase(i);
       }
     }
     REQUIRE(set.count() == static_cast<std::int64_t>(model.size()));
@@ -66,10 +69,13 @@ TEST_CASE("PostgreSQL's text is read back, and no other text") {
   CHECK(OffsetSet::parse("{}") == OffsetSet{});
   CHECK(OffsetSet::parse("{[1,5),[7,9)}") == set_of({{1, 5}, {7, 9}}));
   CHECK(OffsetSet::parse("{[-5,9223372036854775807)}") == set_of({{-5, 9223372036854775807}}));
-  for (const std::string_view text :
-       {"", "{", "}", "[1,5)", "{[1,5)", "[1,5)}", "{[1,5),}", "{,[1,5)}", "{[1,5)[7,9)}", "{[1,5]}", "{(1,5)}",
-        "{[1,5),[7,9),}", "{[1 ,5)}", "{[,5)}", "{[1,)}", "{[5,5)}", "{[5,1)}", "{[1,9223372036854775808)}", "{[1,5)} ",
-        "{[a,b)}", "{[1,5),[7,9}"}) {
+  for (const std::string_view text : {"",         "{",        "}",
+                                      "[1,5)",    "{[1,5)",   "[1,5)}",
+                                      "{[1,5),}", "{,[1,5)}", "{[1,5)[7,9)}",
+                                      "{[1,5]}",  "{(1,5)}",  "{[1,5),[7,9),}",
+                                      "{[1 ,5)}", "{[,5)}",   "{[1,)}",
+                                      "{[5,5)}",  "{[5,1)}",  "{[1,9223372036854775808)}",
+                                      "{[1,5)} ", "{[a,b)}",  "{[1,5),[7,9}"}) {
     INFO(text);
     CHECK_FALSE(OffsetSet::parse(text));
   }

@@ -1,4 +1,4 @@
-#include "consumer/watermarks.hpp"
+#include "consumer/unobserved_watermarks.hpp"
 
 #include <set>
 #include <string>
@@ -13,9 +13,9 @@ using namespace std::chrono_literals;
 
 constexpr kafka::Timeout watermark_timeout{1'000};
 /// Longer than the interval at which an instance that reads a partition records its watermark.
-constexpr auto unobserved_for = 8s;
-constexpr auto run_every = 5s;
-constexpr auto run_at_start_every = 1s;
+constexpr auto max_observed_age = 8s;
+constexpr auto run_interval = 5s;
+constexpr auto initial_run_interval = 1s;
 constexpr auto start_takes = 10s;
 
 }  // namespace
@@ -26,14 +26,14 @@ void UnobservedWatermarks::run(Clock::time_point now) {
     if (answer->ok()) record(answer->value(), now);
   }
   if (now < next_ || request_.is_pending()) return;
-  next_ = now + (now - began_ < start_takes ? Clock::duration{run_at_start_every} : run_every);
+  next_ = now + (now - began_ < start_takes ? Clock::duration{initial_run_interval} : run_interval);
   send_query(now);
 }
 
 void UnobservedWatermarks::send_query(Clock::time_point now) {
   // All of them the first time: watermarks recorded before a restart may be a few seconds old.
   const auto found =
-      inbox::unobserved_shards(connection_, has_recorded_ ? std::chrono::milliseconds{unobserved_for} : 0ms);
+      inbox::unobserved_shards(connection_, has_recorded_ ? std::chrono::milliseconds{max_observed_age} : 0ms);
   std::set<std::string> names;
   for (const auto& shard : found) {
     if (topics_.find(shard.topic) != nullptr) names.insert(shard.topic);

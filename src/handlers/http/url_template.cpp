@@ -1,4 +1,4 @@
-#include "url.hpp"
+#include "url_template.hpp"
 
 #include <curl/curl.h>
 

@@ -8,7 +8,7 @@
 namespace inboxd::consumer {
 
 /// Whether the database has no space to store records. Any thread.
-class DiskTrouble final {
+class DiskShortage final {
  public:
   struct Since {
     event::Microseconds since = 0;  ///< by this machine's clock
@@ -20,7 +20,7 @@ class DiskTrouble final {
 
  private:
   mutable base::Mutex mutex_;
-  std::optional<Since> trouble_ GUARDED_BY(mutex_);
+  std::optional<Since> shortage_ GUARDED_BY(mutex_);
 };
 
 }  // namespace inboxd::consumer
