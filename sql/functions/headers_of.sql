@@ -28,7 +28,7 @@ begin
     while at + 4 <= length(bytes) loop
       size := (get_byte(bytes, at) << 24) | (get_byte(bytes, at + 1) << 16) | (get_byte(bytes, at + 2) << 8)
               | get_byte(bytes, at + 3);
-      exit when size > length(bytes) - at - 4;
+      exit when size > length(bytes) - at - 4 or size < -1;
       at := at + 4 + greatest(size, 0);
       cut := cut + 1;
     end loop;
@@ -43,7 +43,8 @@ begin
   while at + 4 <= length(bytes) loop
     size := (get_byte(bytes, at) << 24) | (get_byte(bytes, at + 1) << 16) | (get_byte(bytes, at + 2) << 8)
             | get_byte(bytes, at + 3);
-    exit when size > length(bytes) - at - 4 or (is_name and (size < 0 or size > length(bytes) - at - 8));
+    exit when size > length(bytes) - at - 4 or size < -1
+      or (is_name and (size < 0 or size > length(bytes) - at - 8));
     raw := case when size >= 0 then substr(bytes, at + 5, size) end;
     at := at + 4 + greatest(size, 0);
     if cut > 0 then
