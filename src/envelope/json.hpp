@@ -32,7 +32,7 @@ constexpr std::size_t max_json_pointers = 8;
 /// Finds the values at `pointers` (RFC 6901, not the empty pointer) in a single pass, into `found`, which has the same
 /// size. The last of repeated keys counts, as in PostgreSQL's jsonb. `body_in` decides what JSON is and takes off its
 /// wrapping; depth, huge numbers and odd escapes elsewhere do no harm. Texts go into the arena. Returns the problem if
-/// the bytes are not JSON (then nothing is found), else an empty string.
+/// the bytes are no JSON object or array (then nothing is found), else an empty string.
 std::string_view find_in_json(std::string_view json, std::span<const std::string_view> pointers,
                               std::span<JsonValue> found, base::Arena& arena,
                               config::Unwrap unwrap);

@@ -11,7 +11,7 @@
 
 #include "base/text.hpp"
 #include "envelope/decode.hpp"
-#include "event/headers.hpp"
+#include "fuzz/storable_event.hpp"
 
 using namespace inboxd;
 using namespace std::string_view_literals;
@@ -149,26 +149,6 @@ envelope::TopicRules any_rules(Mutator& mutator) {
   return out;
 }
 
-bool is_attribute(const event::MaybeBytes& text) {
-  return !text || (text->size() <= 1024 && base::is_database_text(*text));
-}
-
-void check_event(const event::Event& event, const event::Record& record) {
-  REQUIRE(event.key == record.key);
-  REQUIRE(event.payload == record.payload);
-  REQUIRE(event.offset == record.offset);
-  REQUIRE_FALSE(event.event_type.empty());
-  REQUIRE(is_attribute(event.event_type));
-  REQUIRE(is_attribute(event.source));
-  REQUIRE(is_attribute(event.subject));
-  REQUIRE((!event.source_id || (event.source_id->size() <= 256 && !event.source_id->empty() &&
-                                base::escape_controls(*event.source_id) == *event.source_id)));
-  REQUIRE(event.headers.has_value() == !record.headers.empty());
-  if (event.headers) REQUIRE(event::unpack_headers(*event.headers) == record.headers);
-  REQUIRE((!event.occurred_at || *event.occurred_at >= -210'866'803'200'000'000));
-  REQUIRE((!event.kafka_timestamp || *event.kafka_timestamp >= 0));
-}
-
 int rounds() {
   const char* const wanted = std::getenv("INBOXD_FUZZ_ROUNDS");
   return wanted != nullptr ? std::atoi(wanted) : 20'000;
@@ -187,7 +167,8 @@ TEST_CASE("no mutated record crashes decode or yields an event that cannot be st
     base::Arena arena{256};
     const envelope::Decoded decoded = envelope::decode(record, rules, arena);
     if (const auto* event = std::get_if<event::Event>(&decoded)) {
-      check_event(*event, record);
+      const auto problem = fuzz::problem_of(*event, record);
+      if (problem != nullptr) FAIL("broken promise: " << problem);
       const envelope::Decoded again = envelope::decode(record, rules, arena);
       REQUIRE(std::get<event::Event>(again).event_id == event->event_id);
       REQUIRE(std::get<event::Event>(again).digest == event->digest);

@@ -112,7 +112,8 @@ def room_of(name):
 
 def names_of(root):
     folders = [root / folder for folder in (".github", "config", "sql", "src", "tests")]
-    paths = [*root.glob("*.md"), *(path for folder in folders for path in folder.rglob("*") if path.is_file())]
+    paths = [*root.glob("*.md"), *(path for folder in folders for path in folder.rglob("*")
+                                   if path.is_file() and path.parent.parent != root / "tests/fuzz/corpus")]
     return sorted(str(path.relative_to(root)) for path in paths)
 
 

@@ -27,7 +27,8 @@ struct SettingsTable {
   consteval const char* text(std::string_view name) const {
     for (const Setting& each : rows) {
       if (each.name != name) continue;
-      if (each.otherwise == required || each.otherwise == none) throw "the setting has no default";
+      const std::string_view otherwise{each.otherwise};
+      if (otherwise == required || otherwise == none) throw "the setting has no default";
       return each.otherwise;
     }
     throw "the table has no such setting";

@@ -1,4 +1,6 @@
 // Packed headers, which C++ and SQL read each on its own.
+#include "event/headers.hpp"
+
 #include <algorithm>
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "event/headers.hpp"
 #include "integration/support/inbox.hpp"
 #include "operations/documents.hpp"
 
@@ -18,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-/// What inbox.headers_of returns, by the C++ reader.
+/// The result of inbox.headers_of, by the C++ reader.
 json object_of(std::string_view packed) {
   json out = json::object();
   for (const auto& header : event::unpack_headers(packed)) {
@@ -37,8 +38,9 @@ json object_of(std::string_view packed) {
 
 /// Headers with odd texts, of which some bytes were changed.
 std::string any_packed(std::mt19937_64& random) {
-  static const std::vector<std::string> texts{"",     "id",         "a b",     "\xC3\xA9", "\xFF",     std::string("\0", 1),
-                                              "\xED\xA0\x80", "\xF4\x90\x80\x80", "\\x41", "\xE2\x82", "\"{}"};
+  static const std::vector<std::string> texts{
+      "",      "id",       "a b", "\xC3\xA9", "\xFF", std::string("\0", 1), "\xED\xA0\x80", "\xF4\x90\x80\x80",
+      "\\x41", "\xE2\x82", "\"{}"};
   std::vector<event::Header> headers;
   for (auto count = random() % 6; count > 0; --count) {
     const auto& value = texts[random() % texts.size()];
@@ -65,7 +67,8 @@ TEST_CASE("headers of any bytes are the same in SQL and in C++") {
       array += (i == 0 ? "\"\\\\x" : ",\"\\\\x") + base::hex(packed.back()) + "\"";
     }
     const std::string answer = inbox.database().text(
-        "select jsonb_agg(inbox.headers_of(x.packed) order by x.i) from unnest($1::bytea[]) with ordinality x(packed, i)",
+        "select jsonb_agg(inbox.headers_of(x.packed) order by x.i) "
+        "from unnest($1::bytea[]) with ordinality x(packed, i)",
         {array + "}"});
     const json read = json::parse(answer);
     for (std::size_t i = 0; i < packed.size(); ++i) {
