@@ -24,6 +24,7 @@ std::vector<Command> commands();
 // The commands that are not in the operations table.
 Command run_command();
 Command check_command();
+Command doctor_command();
 Command migrate_command();
 Command config_show_command();
 Command plugin_command();

@@ -32,7 +32,6 @@ Status status_of(const ConfigText& config, const std::string& kind) {
   return out;
 }
 
-/// Asks until there is a finding of that kind.
 /// Waits until a finding of the kind stands in the status, with `part` in its message.
 Status wait_for(const ConfigText& config, const std::string& kind, const std::string& part = "") {
   Status out;

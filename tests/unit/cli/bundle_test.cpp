@@ -1,0 +1,25 @@
+#include "cli/bundle.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+using namespace inboxd::cli;
+using inboxd::operations::Document;
+
+TEST_CASE("a large part of a bundle loses the end of its longest list, and says how many members") {
+  Document part{{"small", {1, 2}}, {"partitions", Document::array()}};
+  for (int i = 0; i < 1'000; ++i) part["partitions"].push_back({{"topic", "orders"}, {"partition", i}});
+  fit(part, 4'000);
+  CHECK(part.dump().size() <= 4'000);
+  CHECK(part["small"].size() == 2);
+  CHECK(part["partitions"].size() + part["left_out"].get<std::size_t>() == 1'000);
+}
+
+TEST_CASE("a large text of a bundle is cut, and a part that cannot be shortened is left out") {
+  Document part{{"text", std::string(10'000, 'x')}};
+  fit(part, 3'000);
+  CHECK(part.dump().size() <= 3'000);
+  Document flat = Document::object();
+  for (int i = 0; i < 1'000; ++i) flat["key" + std::to_string(i)] = i;
+  fit(flat, 3'000);
+  CHECK(flat.dump() == R"({"left_out":"larger than 3000 bytes"})");
+}
