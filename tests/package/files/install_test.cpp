@@ -44,6 +44,7 @@ TEST_CASE("an install puts program, handlers, headers, units and documents in pl
                                  "share/doc/inboxd/sql/README.md",
                                  "share/doc/inboxd/sql/roles.sql",
                                  "share/doc/inboxd/copyright",
+                                 "share/doc/inboxd/sbom.cdx.json",
                                  "share/doc/inboxd/licenses/librdkafka.txt"}) {
     CAPTURE(file);
     CHECK(fs::is_regular_file(prefix / file));

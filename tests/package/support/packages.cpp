@@ -37,8 +37,10 @@ void install_below(const std::filesystem::path& prefix) {
   must({INBOXD_CMAKE, "--install", INBOXD_BUILD, "--prefix", prefix});
 }
 
-Packages make_packages(const std::filesystem::path& folder, const std::string& version) {
-  must({INBOXD_CPACK, "--config", INBOXD_BUILD "/CPackConfig.cmake", "-G", "DEB", "-R", version, "-B", folder},
+Packages make_packages(const std::filesystem::path& folder, const std::string& version,
+                       const std::filesystem::path& build) {
+  must({INBOXD_CPACK, "--config", (build.empty() ? std::filesystem::path{INBOXD_BUILD} : build) / "CPackConfig.cmake",
+        "-G", "DEB", "-R", version, "-B", folder},
        long_patience);
   return {only_file(folder, "inboxd_" + version), only_file(folder, "inboxd-dev_" + version)};
 }

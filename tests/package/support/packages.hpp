@@ -24,7 +24,9 @@ struct Packages {
   std::filesystem::path daemon;
   std::filesystem::path development;
 };
-Packages make_packages(const std::filesystem::path& folder, const std::string& version);
+/// `build`: the build folder; empty: that of this test.
+Packages make_packages(const std::filesystem::path& folder, const std::string& version,
+                       const std::filesystem::path& build = {});
 
 /// Names of a package's dependencies, without versions and alternatives.
 std::vector<std::string> dependencies_of(const std::filesystem::path& package);
