@@ -3,8 +3,9 @@
 -- p_new_keys: the order key has changed, so lanes end and their events run again in their turn. All leases of the
 -- handler end, so no settlement of an earlier configuration is recorded. Called after lock_routing.
 --
--- It repeats until no row contradicts the new order: a claim that was open when a statement began may have split a row,
--- and the statement does not see the new row.
+-- It repeats until a new snapshot has no row that contradicts the new order: a claim that was open when a statement began
+-- may have split a row, and the statement does not see the new row. A statement that has changed nothing proves nothing:
+-- it may have waited for a settlement that replaced the row by its retry.
 --
 -- Locks: as inbox.await_settlements; then its window, its dead letters of lanes in order of id, and deliveries. Rows
 -- that are not leased are locked by statements that wait for no other delivery. Indexes: delivery_order,
@@ -40,8 +41,12 @@ begin
            or d.sequence is distinct from inbox.sequence_of(p_mode, p_order_scope, d.shard_id));
     get diagnostics v_changed = row_count;
     v_total := v_total + v_changed;
-    exit when not v_is_first and v_changed = 0;
     v_is_first := false;
+    exit when not exists (
+      select from inbox.delivery d
+      where d.handler_id = p_handler and (d.sequence is not null or p_mode = 'batch')
+        and (d.owner is not null or v_ends_lanes and d.lane is not null
+             or d.sequence is distinct from inbox.sequence_of(p_mode, p_order_scope, d.shard_id)));
   end loop;
   -- Failed events of a batch, and those of lanes that have ended, have rows of their own: within the row that they came
   -- from, or at a later place of the order. A row is read as a whole, so events of a key would run out of order. Such

@@ -82,6 +82,51 @@ TEST_CASE("an open settlement leaves no event in the old sequence when the order
   CHECK(inbox::find_misplaced(in_order.connection()).empty());
 }
 
+TEST_CASE("a row that is split, claimed and retried while the order of its handler changes is in the new order") {
+  InOrder in_order;
+  inbox::register_handlers(in_order.connection(), {settings_of(config::Mode::single, config::OrderScope::partition)});
+  for (const int events : {2, 1}) {
+    Batch batch{in_order.inbox};
+    batch.at(in_order.shard, events == 2 ? 0 : 2).events(events).deliver_to(in_order.handler);
+    batch.store(in_order.connection());
+  }
+  Database& database = in_order.database();
+  Session splits{database.url(), database.schema()}, holds{database.url(), database.schema()},
+      settles{database.url(), database.schema()};
+  const std::string handler = std::to_string(in_order.handler), owner = in_order.inbox.owner.text();
+  const auto claim = [&](Session& session, const std::string& fence) {
+    return session.text("select delivery_id from inbox.claim($1::int, $2::uuid, $3::bigint, '30 s', 1, 1, '-infinity')",
+                        {handler, owner, fence});
+  };
+  splits.run("begin");
+  claim(splits, "1");
+  holds.run("begin; select from inbox.delivery where pending = '{[2,3)}' for update");
+
+  const auto other = in_order.inbox.connect();
+  std::thread registration{[&] {
+    inbox::register_handlers(*other, {settings_of(config::Mode::batch, config::OrderScope::partition)});
+  }};
+  const std::string change = "select count(*) from pg_stat_activity where query like '%" + database.schema() +
+                             ".change_order%' and pid <> pg_backend_pid() and ";
+  database.wait_for("the first statement waits", change + "wait_event_type = 'Lock'", 1);
+  splits.run("commit");
+  const auto rest = claim(settles, "2");
+  settles.run("begin");
+  CHECK(settles.number(
+            "select cardinality(inbox.settle($1::uuid, array[$2::bigint], array[2::bigint], array['{[1,2)}'], "
+            "array['{}'], array['{}'], array[1], array['{[1,2)}'], array[0::bigint], array['no'], "
+            "array[null::bigint], array[null::bytea], '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', "
+            "'{}', '{}', '{}', '{}', '{}', '{}'))",
+            {owner, rest}) == 1);
+  holds.run("rollback");
+  database.wait_for("a later statement waits for the settlement",
+                    change + settles.text("select pg_backend_pid()") + " = any (pg_blocking_pids(pid))", 1);
+  settles.run("commit");
+  registration.join();
+  CHECK(rows_by_sequence(in_order) == "handler {[0,1)}; handler {[1,2)} due; handler {[2,3)} due");
+  CHECK(inbox::find_misplaced(in_order.connection()).empty());
+}
+
 TEST_CASE("a settlement adds no row to a sequence that has gone") {
   InOrder in_order;
   in_order.store(3);
