@@ -26,6 +26,22 @@ event::Microseconds microseconds(Instant time) {
 
 int key_of(const Place& place) { return static_cast<int>((place.second * 5 + place.second / 3 + place.first) % 4); }
 
+/// A row that is new, or has other offsets.
+void SimulatedDatabase::trace_row(std::int64_t id) const {
+  if (!trace.is_on()) return;
+  const Row& row = rows.at(id);
+  const auto or_none = [](const auto& value) { return value ? std::to_string(*value) : "none"; };
+  trace.write("row", id, row.shard, or_none(row.sequence), row.ordinal, or_none(row.lane), text_of(row.pending),
+              text_of(row.due), row.attempts);
+}
+
+/// The mode, and all rows.
+void SimulatedDatabase::trace_order() const {
+  trace.write("change_order", version, order == "single" || order == "batch" ? order : "sequential");
+  for (const auto& [id, row] : rows) trace_row(id);
+  trace.write("all");
+}
+
 std::optional<std::int32_t> SimulatedDatabase::sequence_of(std::int32_t shard) const {
   if (order == "single") return std::nullopt;
   return order == "batch" || order.find("handler") != std::string::npos ? inbox::whole_handler : shard;
@@ -41,6 +57,11 @@ std::optional<std::vector<inbox::LeasedRun>> SimulatedDatabase::ingest(int owner
   }
   if (positions[batch.shard] != batch.expected) return std::nullopt;
   positions[batch.shard] = batch.next;
+  trace.write("now", text_of(now));
+  trace.write("ingest", owner, batch.shard, batch.expected, batch.next, batch.version);
+  for (auto offset = batch.expected; trace.is_on() && offset < batch.next; ++offset) {
+    trace.write("event", batch.shard, offset, key_of({batch.shard, offset}));
+  }
   std::vector<inbox::LeasedRun> out;
   const auto middle = batch.expected + batch.leased;
   for (const auto& [first, end] : {std::pair{batch.expected, middle}, std::pair{middle, batch.next}}) {
@@ -50,8 +71,10 @@ std::optional<std::vector<inbox::LeasedRun>> SimulatedDatabase::ingest(int owner
     row.due = batch.sequence ? never : now;
     row.received = now;
     rows[next_id] = row;
+    trace_row(next_id);
     const auto events = static_cast<std::int64_t>(row.pending.size());
     if (first < middle) {
+      trace.write("born", owner, next_id, batch.sequence_fence);
       out.push_back(lease(next_id, owner, batch.fence, events, batch.sequence ? never : now + batch.lease));
     }
     ++next_id;
@@ -61,7 +84,9 @@ std::optional<std::vector<inbox::LeasedRun>> SimulatedDatabase::ingest(int owner
 
 void SimulatedDatabase::release_born(int owner, std::int64_t fence, Instant now) {
   for (auto& [id, row] : rows) {
-    if (row.owner == owner && row.fence == fence) release(row, now);
+    if (row.owner != owner || row.fence != fence) continue;
+    trace.write("release", owner, id, fence);
+    release(row, now);
   }
 }
 
@@ -72,9 +97,14 @@ inbox::LeasedRun SimulatedDatabase::lease(std::int64_t id, int owner, std::int64
     auto cut = std::next(rest.pending.begin(), events);
     rows[id].pending = {rest.pending.begin(), cut};
     rest.pending.erase(rest.pending.begin(), cut);
-    rows[next_id++] = rest;
+    rest.owner = 0;
+    rest.fence = 0;
+    rows[next_id] = rest;
+    trace.write("cut", id, next_id, events);
+    trace_row(next_id++);
   }
   Row& row = rows[id];
+  trace.write("lease", owner, id, fence, text_of(due), text_of(row.pending));
   auto out = lease_of({row.pending.begin(), row.pending.end()}, id, row.attempts, simulated_handler);
   auto block = std::make_shared<inbox::EventBlock>();
   block->events.reserve(out.events.size());
@@ -102,11 +132,14 @@ inbox::LeasedRun SimulatedDatabase::lease(std::int64_t id, int owner, std::int64
 // ---- questions
 
 std::optional<Answer> SimulatedDatabase::ask(int owner, const Request& request, int statement, Instant now) {
+  trace.write("now", text_of(now));
   if (const auto* const it = std::get_if<RenewLeases>(&request)) return renew(owner, *it, now);
   if (const auto* const it = std::get_if<ReleaseLeases>(&request)) {
     for (const auto& key : it->keys) {
       const auto at = rows.find(key.delivery_id);
-      if (at != rows.end() && at->second.owner == owner && at->second.fence == key.fence) release(at->second, now);
+      if (at == rows.end() || at->second.owner != owner || at->second.fence != key.fence) continue;
+      trace.write("release", owner, key.delivery_id, key.fence);
+      release(at->second, now);
     }
     return std::monostate{};
   }
@@ -120,6 +153,7 @@ std::optional<Answer> SimulatedDatabase::ask(int owner, const Request& request, 
       Owned& of = sequences[key.sequence];
       if (of.owner != owner || of.fence != key.fence) continue;
       of.leased_until = now + it->lease;
+      trace.write("renew_sequence", owner, key.sequence, key.fence, text_of(of.leased_until));
       out.push_back({key.sequence, of.wanted_by != 0});
     }
     return out;
@@ -136,7 +170,9 @@ std::optional<Answer> SimulatedDatabase::ask(int owner, const Request& request, 
   if (const auto* const it = std::get_if<ReleaseSequences>(&request)) {
     for (const auto& key : it->keys) {
       Owned& of = sequences[key.sequence];
-      if (of.owner == owner && of.fence == key.fence) of = {};
+      if (of.owner != owner || of.fence != key.fence) continue;
+      trace.write("release_sequence", owner, key.sequence, key.fence);
+      of = {};
     }
     return std::monostate{};
   }
@@ -186,6 +222,7 @@ std::int64_t SimulatedDatabase::renew(int owner, const RenewLeases& it, Instant 
     const auto at = rows.find(key.delivery_id);
     if (at == rows.end() || at->second.owner != owner || at->second.fence != key.fence) continue;
     at->second.due = now + it.lease;
+    trace.write("renew", owner, key.delivery_id, key.fence, text_of(at->second.due));
     ++out;
   }
   return out;
@@ -221,6 +258,7 @@ std::vector<std::int32_t> SimulatedDatabase::take(int owner, const TakeSequences
   }
   for (const std::int32_t sequence : out) {
     sequences[sequence] = {owner, it.fence, now + it.lease, 0};
+    trace.write("take", owner, sequence, it.fence, text_of(now + it.lease));
     for (auto& [id, row] : rows) {
       if (row.sequence != sequence || row.owner == 0) continue;
       row.owner = 0;

@@ -10,6 +10,7 @@
 
 #include "inbox/settle.hpp"
 #include "queue/requests.hpp"
+#include "unit/simulation/trace.hpp"
 
 /// The database as handlers see it, in memory: one handler, with the conditions of the statements in sql/.
 namespace inboxd::test {
@@ -107,6 +108,10 @@ struct SimulatedDatabase {
   /// The rows of a sequence before an event of its key that has no outcome.
   std::optional<Place> earlier_of_key(const Place& place) const;
 
+  void trace_row(std::int64_t id) const;
+  void trace_order() const;
+
+  Trace trace;
   std::string order;  ///< config::order_text
   Guards guards;
   std::int64_t version = 1;

@@ -37,7 +37,9 @@ void SimulatedDatabase::advance(std::int32_t sequence, std::int64_t lane, Instan
   const auto all = in_order(sequence, lane);
   if (all.empty()) return;
   Row& first = rows[all.front()];
-  if (first.owner == 0 && first.due == never) first.due = now;
+  if (first.owner != 0 || first.due != never) return;
+  first.due = now;
+  trace.write("due", all.front(), text_of(now));
 }
 
 std::optional<Place> SimulatedDatabase::earlier_of_key(const Place& place) const {
@@ -83,12 +85,22 @@ bool SimulatedDatabase::may_settle(int owner, const inbox::Settlement& it) const
 
 std::vector<inbox::LeaseKey> SimulatedDatabase::settle(int owner, const std::vector<inbox::Settlement>& all,
                                                        Instant now) {
+  trace.write("now", text_of(now));
   std::vector<inbox::LeaseKey> lost;
   for (const auto& each : all) {
-    if (!may_settle(owner, each)) lost.push_back(each.key);
+    if (may_settle(owner, each)) continue;
+    lost.push_back(each.key);
+    trace.write("lost", owner, each.key.delivery_id, each.key.fence, text_of(settled_by(each)));
   }
   if (!lost.empty()) return lost;
-  for (const auto& each : all) settle(each, now);
+  for (const auto& each : all) {
+    std::set<std::int64_t> dead_now;
+    for (const auto& letter : each.dead) dead_now.insert(letter.offset);
+    trace.write("settle", owner, each.key.delivery_id, each.key.fence, text_of(offsets_of(each.done)),
+                text_of(dead_now), text_of(settled_by(each)));
+    settle(each, now);
+  }
+  trace.write("commit", owner);
   for (const Place& place : std::exchange(done_in_order, {})) {
     const auto earlier = earlier_of_key(place);
     if (earlier) violation = "an outcome before that of " + std::to_string(earlier->second);
@@ -110,7 +122,8 @@ void SimulatedDatabase::settle(const inbox::Settlement& it, Instant now) {
     added.received = row.received;
     added.due = due;
     added.was_deferred = attempts == row.attempts && due != never;
-    rows[next_id++] = added;
+    rows[next_id] = added;
+    trace_row(next_id++);
   };
   const auto wait = [&](std::set<std::int64_t> pending, std::int64_t lane) {
     add(std::move(pending), lane, 0, never);
@@ -130,6 +143,7 @@ void SimulatedDatabase::settle(const inbox::Settlement& it, Instant now) {
     }
     Row of_event{row.shard, row.sequence, row.ordinal, {}, {letter.offset}};
     if (letter.key) of_event.lane = letter.key->lane;
+    trace.write("dead", row.shard, letter.offset, letter.state == State::parked ? "parked" : "dead");
     dead[{row.shard, letter.offset}] = {of_event, letter.state == State::parks, letter.state == State::parked};
     if (letter.state != State::parked) record(row, letter.offset, false);
   }
@@ -158,12 +172,17 @@ void SimulatedDatabase::replay(const Place& place, Instant now) {
     if (row.owner == 0) continue;
     for (const auto offset : row.pending) leased.insert({row.shard, offset});
   }
+  trace.write("now", text_of(now));
+  trace.write("replay", place.first, place.second);
   if (in_lane) {
     for (const auto id : in_order(*letter.row.sequence, letter.row.lane)) {
+      if (rows[id].owner != 0) trace.write("end_lease", id);
       if (rows[id].owner != 0) release(rows[id], now);
       rows[id].due = never;
+      trace.write("wait", id);
     }
     if (sequences[*letter.row.sequence].owner != 0) sequences[*letter.row.sequence].fence = -++next_fence;
+    trace.write("new_fence", *letter.row.sequence, sequences[*letter.row.sequence].fence);
   }
   for (const Place& each : back) {
     Row row = dead.at(each).row;
@@ -171,12 +190,15 @@ void SimulatedDatabase::replay(const Place& place, Instant now) {
     if (order == "batch") row.sequence = inbox::whole_handler;
     if (!in_lane) row.ordinal = next_id;
     row.due = in_lane ? never : now;
-    rows[next_id++] = row;
+    rows[next_id] = row;
+    trace.write("back", each.first, each.second);
+    trace_row(next_id++);
     if (!dead.at(each).is_parked) --outcomes[each];
     behind[each] = leased;
     dead.erase(each);
   }
   if (in_lane) advance(*letter.row.sequence, *letter.row.lane, now);
+  trace.write("replayed");
 }
 
 /// Rows of a shard are cut where others lie between their offsets; then its places go to its rows by offset.
@@ -230,6 +252,7 @@ void SimulatedDatabase::change_order(const std::string& to, Instant now) {
     letter.row.lane.reset();
     letter.parks = false;
   }
+  trace_order();
 }
 
 }  // namespace inboxd::test

@@ -18,7 +18,9 @@ constexpr milliseconds max_end{180'000};
 
 Simulation::Simulation(SimulationSettings settings) : settings_{std::move(settings)} {
   database_.guards = settings_.guards;
+  database_.trace = settings_.trace;
   database_.order = config::order_text(settings_.handler);
+  database_.trace_order();
   for (std::size_t i = 0; i < static_cast<std::size_t>(settings_.instances); ++i) {
     instances_.push_back(nullptr);
     start(i);
@@ -212,6 +214,7 @@ void Simulation::act(const Step& step) {
     if (backup_) {
       const std::int64_t fence = database_.next_fence;
       database_ = *backup_;
+      database_.trace.write("restore");
       database_.next_fence = fence;  // fences are random: none comes twice
       ++restores_;
       using config::Mode;
@@ -224,6 +227,7 @@ void Simulation::act(const Step& step) {
       }
     } else {
       backup_ = database_;
+      database_.trace.write("backup");
     }
   }
   if (step.kind == Kind::hold && !database_.pause.is_paused) database_.pause = {true, false, false, 0, {}};

@@ -45,6 +45,7 @@ struct SimulationSettings {
   config::Handler handler;
   plugin::Instance::Needs needs;  ///< of SQL: workers record outcomes, in transactions
   SimulatedDatabase::Guards guards;
+  Trace trace;
 };
 
 SimulationSettings settings_of(std::uint64_t seed);

@@ -48,20 +48,29 @@ std::string text_of(const std::vector<Step>& steps) {
   return out;
 }
 
-std::uint64_t first_seed() {
-  const char* const given = std::getenv("SIMULATION_SEED");
-  return given == nullptr ? 1 : std::strtoull(given, nullptr, 10);
+/// With SIMULATION_TRACES, a folder, each seed writes its trace.
+Trace trace_of(std::uint64_t seed) {
+  const char* const folder = std::getenv("SIMULATION_TRACES");
+  return folder == nullptr ? Trace{} : Trace{std::string{folder} + "/" + std::to_string(seed) + ".trace"};
+}
+
+std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+  const char* const given = std::getenv(variable);
+  return given == nullptr ? otherwise : std::strtoull(given, nullptr, 10);
 }
 
 }  // namespace
 
 TEST_CASE("instances call each event once under a fence, in the order of its key, whatever fails") {
-  const auto first = first_seed();
-  for (auto seed = first; seed < first + seeds; ++seed) {
-    const auto settings = settings_of(seed);
+  const auto first = number_of("SIMULATION_SEED", 1);
+  const auto last = first + number_of("SIMULATION_SEEDS", seeds);
+  for (auto seed = first; seed < last; ++seed) {
+    auto settings = settings_of(seed);
+    settings.trace = trace_of(seed);
     const auto steps = steps_of(seed, steps_each);
     const auto violation = violation_of(settings, steps);
     if (!violation) continue;
+    settings.trace = {};
     const auto fewer = shortened(settings, steps);
     FAIL("seed " << seed << ": " << *violation << "\nafter " << fewer.size()
                  << " steps: " << violation_of(settings, fewer).value_or("") << "\n"
