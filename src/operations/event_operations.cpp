@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/text.hpp"
 #include "config/units.hpp"
@@ -160,6 +161,28 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
   }
 }
 
+void add_messages(const EventFile& file, std::vector<Moment>& out) {
+  for (const auto& message : file.messages) {
+    std::string detail = message.message_id.text();
+    if (message.offset) {
+      detail += " is " + message.topic + "/" + std::to_string(message.partition.value_or(0)) + "/" +
+                std::to_string(*message.offset);
+    } else {
+      detail += " to " + message.topic + ", " + message.state;
+    }
+    if (message.error) detail += ": " + *message.error;
+    out.push_back({message.at, message.offset ? "message in Kafka" : "message published", "", detail});
+  }
+}
+
+std::vector<std::string> handlers_of(const EventFile& file) {
+  std::set<std::string> out;
+  for (const auto& outcome : file.history.outcomes) out.insert(outcome.handler);
+  for (const auto& delivery : file.history.deliveries) out.insert(delivery.handler);
+  for (const auto& letter : file.dead) out.insert(letter.handler);
+  return {out.begin(), out.end()};
+}
+
 /// How to search on, after a search that reached its limit.
 std::string about_rest(const EventsFilter& filter, const NewestEvents& found) {
   const std::string out = "only the newest " + std::to_string(found.looked_at) + " events were searched; ";
@@ -220,7 +243,8 @@ Answer functions::events_show(Context& context, const Arguments& arguments) {
 }
 
 Answer functions::events_trace(Context& context, const Arguments& arguments) {
-  return tell(context, arguments, [](const EventFile& file) {
+  return tell(context, arguments, [&context](EventFile file) {
+    file.messages = read_messages(*context.connection, file.place.event_id, handlers_of(file));
     Document event = event_document(file);
     event.erase("payload");
     event.erase("headers");
@@ -264,6 +288,7 @@ Document timeline_of(const EventFile& file) {
   add_beginning(file, moments);
   add_attempts(file, moments);
   add_endings(file, moments);
+  add_messages(file, moments);
   std::stable_sort(moments.begin(), moments.end(), [](const Moment& a, const Moment& b) { return a.at < b.at; });
   Document out = Document::array();
   for (const Moment& moment : moments) {

@@ -15,6 +15,7 @@ struct EventFile {
   std::vector<DeadLetter> dead;
   EventHistory history;
   std::vector<Edit> edits;
+  std::vector<PublishedMessage> messages{};  ///< of handlers; only for the timeline
 };
 
 /// `due`, `leased`, `retrying`, `waiting`.

@@ -262,6 +262,28 @@ std::vector<OpenDelivery> read_deliveries(inbox::Connection& connection, const H
   return read_all(connection, inbox::statements::op_event_deliveries, of_run, read_delivery);
 }
 
+std::vector<PublishedMessage> read_messages(inbox::Connection& connection, const base::Uuid& event_id,
+                                            const std::vector<std::string>& names) {
+  constexpr int first_messages = 20;
+  inbox::ArrayParameter ids{inbox::ArrayParameter::Type::uuid};
+  for (const std::string& name : names) {
+    for (int i = 1; i <= first_messages; ++i) ids.add(base::uuid_v5(event_id, name + "/" + std::to_string(i)));
+  }
+  auto handlers = inbox::array_of(inbox::ArrayParameter::Type::text, names);
+  const pqxx::params parameters{ids.finish(), event_id.text(), handlers.finish()};
+  return read_all(connection, inbox::statements::op_event_messages, parameters, [](inbox::RowReader row) {
+    PublishedMessage out;
+    out.message_id = row.uuid();
+    out.state = row.text();
+    out.topic = row.text();
+    out.partition = row.maybe_int4();
+    out.offset = row.maybe_int8();
+    out.at = row.int8();
+    out.error = row.maybe_text();
+    return out;
+  });
+}
+
 EventHistory read_history(inbox::Connection& connection, const HistoryRequest& request) {
   const std::string id = request.event_id.text();
   const pqxx::params of_place{request.shard_id, request.offset, request.since};

@@ -109,6 +109,21 @@ struct Note {
   event::Microseconds at = 0;
 };
 
+/// A message that a handler published for an event: not sent yet, or read again from Kafka by this inbox.
+struct PublishedMessage {
+  base::Uuid message_id;
+  std::string state;  ///< `to send`, `waits` (for a refused message), `in Kafka`
+  std::string topic;
+  std::optional<std::int32_t> partition;
+  std::optional<std::int64_t> offset;
+  event::Microseconds at = 0;  ///< published; in Kafka: read again
+  std::optional<std::string> error;
+};
+/// Of handlers `names`, by the ids that plugins give to their first messages of an event. Ids that a statement chose
+/// are not found. Reads all of the outbox.
+std::vector<PublishedMessage> read_messages(inbox::Connection& connection, const base::Uuid& event_id,
+                                            const std::vector<std::string>& names);
+
 /// All records of an event, each list in the order of time.
 struct EventHistory {
   std::vector<OpenDelivery> deliveries;

@@ -273,6 +273,50 @@ TEST_CASE("an event shows its handlers, failures and timeline, from received to 
   CHECK(story.back() == "done");
 }
 
+TEST_CASE("a trace follows an event's messages: to send, waiting, back from Kafka") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1).deliver_to(handler);
+  batch.store(inbox.connection());
+  const auto id = batch.events().at(0).event_id;
+  const auto run = claim_due(inbox.connection(), handler, inbox.owner).runs.at(0);
+  inbox::settle(inbox.connection(), inbox.owner, {all_done(run)});
+  const auto first = base::uuid_v5(id, "receipt/1").text();
+  const auto second = base::uuid_v5(id, "receipt/2").text();
+  inbox.database().run("insert into inbox.outbox (message_id, topic) values ($1::uuid, 'payments')", {first});
+  inbox.database().run(
+      "insert into inbox.outbox (message_id, topic) values (inbox.message_id($1::uuid, 'dead letter of receipt'), "
+      "'orders.DLT')",
+      {id.text()});
+  OperationRunner runner{inbox};
+  const auto story = [&] {
+    std::string out;
+    const auto trace = runner.run("events trace", {{"id", {id.text()}}}).document;
+    for (const auto& moment : trace.at("timeline")) {
+      out += moment.at("what").get<std::string>() + " " + moment.at("detail").get<std::string>() + "\n";
+    }
+    return out;
+  };
+  CHECK_THAT(story(), ContainsSubstring("message published " + first + " to payments, to send\n") &&
+                          ContainsSubstring(" to orders.DLT, to send\n"));
+  inbox.database().run(
+      "insert into inbox.outbox_lane (lane, topic, whole_topic, error, attempts) values (5, 'payments', false, 'too "
+      "large', 1)");
+  inbox.database().run(
+      "insert into inbox.outbox_waiting (outbox_id, message_id, topic, published_at, lane, alone) values (77, "
+      "$1::uuid, "
+      "'payments', now(), 5, true)",
+      {second});
+  CHECK_THAT(story(), ContainsSubstring(second + " to payments, waits: too large\n"));
+  inbox.database().run("delete from inbox.outbox where message_id = $1::uuid", {first});
+  Batch back{inbox};
+  back.at(inbox.add_shard("payments"), 0).event(*base::parse_uuid(first));
+  back.store(inbox.connection());
+  CHECK_THAT(story(), ContainsSubstring("message in Kafka " + first + " is payments/0/0\n"));
+}
+
 TEST_CASE("a purged event is shown from its dead letter's copy, or at least as purged") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
