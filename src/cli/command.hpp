@@ -29,5 +29,6 @@ Command migrate_command();
 Command config_show_command();
 Command plugin_command();
 Command health_command();
+Command verify_command();
 
 }  // namespace inboxd::cli

@@ -8,6 +8,7 @@
 
 #include "cli/ask_daemon.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/progress_line.hpp"
 #include "cli/value_text.hpp"
 #include "inbox/connection.hpp"
 #include "operations/operation.hpp"
@@ -19,40 +20,6 @@ using base::ExitCode;
 using operations::Answer;
 
 constexpr auto refresh_interval = std::chrono::seconds{2};
-constexpr auto progress_interval = std::chrono::seconds{10};
-
-/// Shows progress: on a single line of a terminal, else a line every ten seconds.
-class ProgressLine final {
- public:
-  explicit ProgressLine(const Output& output) : output_{output} {}
-  ~ProgressLine() {
-    if (is_open_) output_.messages << '\n' << std::flush;
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void show(const operations::Progress& progress) {
-    const auto now = std::chrono::steady_clock::now();
-    const bool is_over = progress.done == progress.of;
-    if (!output_.messages_are_seen && now < next_ && !is_over) return;
-    next_ = now + progress_interval;
-    std::string line = progress.what + " " + number_text(progress.done);
-    if (progress.of > 0) line += " of " + number_text(progress.of);
-    if (output_.messages_are_seen) {
-      output_.messages << '\r' << line << "\x1b[K" << std::flush;
-      is_open_ = true;
-    } else if (line != last_) {
-      output_.messages << line << '\n' << std::flush;
-    }
-    last_ = std::move(line);
-  }
-
- private:
-  const Output& output_;
-  bool is_open_ = false;
-  std::string last_;  ///< line
-  std::chrono::steady_clock::time_point next_ = std::chrono::steady_clock::now() + progress_interval;
-};
 
 /// Runs a command's operations, with a connection of its own.
 class Operator final {

@@ -46,6 +46,8 @@ std::string present_reference(const operations::Document& document, const Look& 
 std::string present_schema(const operations::Document& document, const Look& look);
 std::string present_version(const operations::Document& document, const Look& look);
 
+std::string present_verified(const operations::Document& document, const Look& look);
+
 /// Events with the same ID, to choose from.
 std::string present_candidates(const operations::Document& events, const Look& look);
 

@@ -1,0 +1,68 @@
+-- Events of shard $1 with offsets from $2 to $3 (exclusive), received since $4, without any state for a handler that
+-- subscribed to them when they were stored. An event that was restored later is left out: its ledger row has another
+-- time, and its outcomes may be older than retention.outcomes. Events that were stored while a handler was retired are
+-- left out, too. At most $5 rows, with the number of all. No locks. Indexes: event_place, outcome_place; unique key of
+-- dead_letter; primary keys of ledger and backfill. Reads all of delivery.
+with here as (
+  select s.shard_id, s.topic, s.partition from inbox.shard s where s.shard_id = $1::int),
+bounds as (
+  select 'epoch'::timestamptz + $4::bigint * interval '1 us' as since),
+subscribed as materialized (
+  select h.handler_id, h.name, x.types, x.since, x.until
+  from inbox.handler h
+  cross join here
+  cross join lateral (
+    select s.topics, s.types,
+           greatest('epoch'::timestamptz + h.routing_version * interval '1 us',
+                    'epoch'::timestamptz + lag(s.until) over (order by s.until) * interval '1 us',
+                    (select max(a.occurred_at) from inbox.audit a
+                     where a.operation = 'handlers restore' and a.target = any (h.aliases || h.name))) as since,
+           coalesce('epoch'::timestamptz + s.until * interval '1 us', 'infinity') as until
+    from (
+      select f.topics, f.types, f.until from inbox.former_subscription f where f.handler_id = h.handler_id
+      union all
+      select h.topics, h.types, null) s) x
+  where h.retired_at is null and inbox.matches(here.topic, x.topics)),
+stored as materialized (
+  select e."offset", e.event_id, e.event_type, e.received_at
+  from inbox.event e
+  where e.shard_id = $1::int and e."offset" >= $2::bigint and e."offset" < $3::bigint
+    and e.received_at >= (select since from bounds)),
+expected as materialized (
+  select u.handler_id, u.name, range_agg(int8range(e."offset", e."offset" + 1)) as offsets
+  from (select distinct event_type from stored) t
+  join subscribed u on inbox.matches(t.event_type, u.types)
+  join stored e on e.event_type = t.event_type and e.received_at >= u.since and e.received_at < u.until
+  group by u.handler_id, u.name),
+known as materialized (
+  select k.handler_id, range_agg(k.range) as offsets
+  from (
+    select d.handler_id, unnest(d.pending) as range from inbox.delivery d
+    where d.shard_id = $1::int and d.pending && int8range($2::bigint, $3::bigint)
+    union all
+    select o.handler_id, unnest(o.offsets) from inbox.outcome o
+    where o.shard_id = $1::int and lower(o.offsets) > $2::bigint - 10000 and lower(o.offsets) < $3::bigint
+      and o.finished_at >= (select since from bounds)
+    union all
+    select x.handler_id, int8range(x."offset", x."offset" + 1)
+    from subscribed u join inbox.dead_letter x on x.handler_id = u.handler_id
+    where x.shard_id = $1::int and x."offset" >= $2::bigint and x."offset" < $3::bigint
+    union all
+    select b.handler_id, int8range(b.next_offset, b.end_offset) from inbox.backfill b where b.shard_id = $1::int) k
+  group by k.handler_id),
+missing as (
+  select x.name, generate_series(lower(m.range), upper(m.range) - 1) as "offset"
+  from expected x
+  left join known k using (handler_id)
+  cross join lateral unnest(x.offsets - coalesce(k.offsets, '{}')) m(range))
+select count(*) over (), m.name, here.topic, here.partition, e."offset", e.event_id,
+       (extract(epoch from e.received_at) * 1000000)::bigint, null::text
+from missing m
+cross join here
+join stored e on e."offset" = m."offset"
+where (  -- limit: look up each id, instead of a join with all of the ledger
+  select true from inbox.ledger l
+  where l.event_id = e.event_id and l.shard_id = $1::int and l."offset" = e."offset"
+    and l.received_at = e.received_at limit 1)
+order by e."offset", m.name
+limit $5::int

@@ -1,0 +1,86 @@
+#include "cli/present.hpp"
+#include "cli/value_text.hpp"
+
+namespace inboxd::cli {
+
+using operations::Document;
+
+namespace {
+
+std::string rules_table(const Document& rules, const Look& look) {
+  if (rules.empty()) return "";
+  Table table{{{"RULE"}, {"CONTRADICTIONS", Align::right}, {"", Align::left, true}}};
+  for (const auto& rule : rules) {
+    const bool is_kept = rule.at("contradictions") == 0;
+    table.add({{text_at(rule, "rule")},
+               {number_at(rule, "contradictions"), is_kept ? Tone::good : Tone::bad},
+               {text_at(rule, "about")}});
+  }
+  return table.text(look) + "\n";
+}
+
+std::string partitions_table(const Document& partitions, const Look& look) {
+  if (partitions.empty()) return "";
+  Table table{{{"PARTITION", Align::left, true},
+               {"FROM", Align::right},
+               {"POSITION", Align::right},
+               {"LAG", Align::right},
+               {"RECORDS", Align::right},
+               {"EVENTS", Align::right},
+               {"DUPLICATES", Align::right},
+               {"QUARANTINED", Align::right},
+               {"SKIPPED", Align::right},
+               {"GAPS", Align::right},
+               {"ABSENT", Align::right},
+               {"OLD", Align::right},
+               {"WRONG", Align::right}}};
+  std::string problems;
+  for (const auto& row : partitions) {
+    const std::string name = text_at(row, "topic") + "/" + text_at(row, "partition");
+    const bool is_right = row.at("contradictions") == 0;
+    table.add({{name},
+               {number_at(row, "from")},
+               {number_at(row, "position")},
+               {number_at(row, "lag")},
+               {number_at(row, "records")},
+               {number_at(row, "events")},
+               {number_at(row, "duplicates")},
+               {number_at(row, "quarantined")},
+               {number_at(row, "skipped")},
+               {number_at(row, "in_gaps")},
+               {number_at(row, "absent")},
+               {number_at(row, "not_checkable")},
+               {number_at(row, "contradictions"), is_right ? Tone::good : Tone::bad}});
+    const std::string problem = text_at(row, "problem");
+    if (!problem.empty()) problems += in_tone(one_line(name + ": " + problem), Tone::warning, look) + "\n";
+  }
+  return table.text(look) + problems + "\n";
+}
+
+std::string place_text(const Document& found) {
+  std::string out = text_at(found, "topic");
+  if (!found.at("partition").is_null()) out += "/" + text_at(found, "partition");
+  if (!found.at("offset").is_null()) out += "/" + text_at(found, "offset");
+  return out;
+}
+
+}  // namespace
+
+std::string present_verified(const Document& document, const Look& look) {
+  std::string out = rules_table(document.at("rules"), look) + partitions_table(document.at("partitions"), look);
+  for (const auto& found : document.at("contradictions")) {
+    std::string line = text_at(found, "rule") + ": " + place_text(found);
+    if (const auto event = text_at(found, "event_id"); !event.empty()) line += " event " + event;
+    if (const auto handler = text_at(found, "handler"); !handler.empty()) line += " handler " + handler;
+    if (const auto detail = text_at(found, "detail"); !detail.empty()) line += ": " + detail;
+    out += in_tone(one_line(line), Tone::bad, look) + "\n  " + one_line(text_at(found, "remedy")) + "\n";
+  }
+  const auto all = document.at("found").get<std::int64_t>();
+  const auto shown = static_cast<std::int64_t>(document.at("contradictions").size());
+  if (all > shown) out += number_text(all - shown) + " more; raise --limit, or pass --json\n";
+  for (const auto& remark : document.at("remarks")) out += one_line(remark.get<std::string>()) + "\n";
+  const std::string verdict = all == 1 ? "1 contradiction" : number_text(all) + " contradictions";
+  return out + in_tone(verdict, all == 0 ? Tone::good : Tone::bad, look) + "\n";
+}
+
+}  // namespace inboxd::cli

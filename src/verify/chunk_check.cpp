@@ -1,0 +1,205 @@
+#include "verify/chunk_check.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "consumer/batch.hpp"
+#include "envelope/identity.hpp"
+#include "inbox/array_parameter.hpp"
+#include "inbox/row_reader.hpp"
+#include "statements.hpp"
+
+namespace inboxd::verify {
+namespace {
+
+namespace statements = inbox::statements;
+
+/// A row of the ledger.
+struct KnownId {
+  std::int32_t shard_id = 0;
+  std::int64_t offset = 0;
+  std::int64_t digest = 0;
+  event::Microseconds received_at = 0;
+};
+
+class ChunkCheck final {
+ public:
+  ChunkCheck(inbox::Connection& connection, const VerifiedPartition& partition, PartitionResult& result)
+      : connection_{connection}, partition_{partition}, result_{result} {}
+
+  std::vector<Contradiction> run(const kafka::LogReader::Chunk& chunk, std::int64_t from) {
+    result_.records += static_cast<std::int64_t>(chunk.messages.size());
+    compare_places(chunk, from);
+    account_for_rest();
+    count_absent(chunk, from);
+    return std::move(found_);
+  }
+
+ private:
+  /// Records with a row of their own: events and quarantined records.
+  void compare_places(const kafka::LogReader::Chunk& chunk, std::int64_t from) {
+    if (chunk.messages.empty()) return;
+    const auto& statement = partition_.reads_content ? statements::verify_places : statements::verify_places_only;
+    const std::string shard = std::to_string(partition_.state.shard_id), first = std::to_string(from),
+                      end = std::to_string(chunk.next);
+    inbox::WireParameters parameters;
+    for (const std::string* const text : {&shard, &first, &end}) parameters.add(*text);
+    const auto rows = connection_.access().fetch(statement, parameters);
+    const int count = PQntuples(rows.get());
+    int at = 0;
+    for (const auto& message : chunk.messages) {
+      const auto offset = [&](int row) { return inbox::BinaryRow{rows.get(), row}.int8(0); };
+      while (at < count && offset(at) < message->offset) ++at;
+      int last = at;
+      while (last < count && offset(last) == message->offset) ++last;
+      if (at == last)
+        rest_.push_back(message.get());
+      else
+        compare(*message, rows.get(), at, last);
+    }
+  }
+
+  /// Rows [first, last) have the record's offset: several, if it was read again after its id had been trimmed.
+  void compare(const rd_kafka_message_t& message, const PGresult* rows, int first, int last) {
+    bool is_event = false;
+    for (int i = first; i < last; ++i) {
+      const inbox::BinaryRow row{rows, i};
+      if (!row.flag(1)) continue;
+      is_event = true;
+      const bool is_forgotten = row.flag(2);
+      if (!is_forgotten && digest_of(message) != envelope::digest_of(row.maybe_bytes(3), row.maybe_bytes(4))) continue;
+      ++result_.events;
+      result_.forgotten += is_forgotten ? 1 : 0;
+      return;
+    }
+    if (is_event) {
+      add("different_content", message.offset, "", "key or payload differ from the record's");
+    } else {
+      ++result_.quarantined;
+    }
+  }
+
+  static std::int64_t digest_of(const rd_kafka_message_t& message) {
+    const auto bytes = [](const void* data, std::size_t size) {
+      return data == nullptr ? event::MaybeBytes{} : std::string_view{static_cast<const char*>(data), size};
+    };
+    return envelope::digest_of(bytes(message.key, message.key_len), bytes(message.payload, message.len));
+  }
+
+  /// Records without a row: duplicates, tombstones that are skipped, gaps, records past retention; or missing ones.
+  void account_for_rest() {
+    std::vector<event::Event> events;
+    for (const rd_kafka_message_t* const message : rest_) {
+      if (partition_.gaps.contains(message->offset)) {
+        ++result_.in_gaps;
+        continue;
+      }
+      const auto record = consumer::record_of(*message, {}, arena_);
+      auto decoded = envelope::decode(record, partition_.rules, arena_);
+      if (const auto* const event = std::get_if<event::Event>(&decoded)) {
+        events.push_back(event::copy(*event, arena_));
+      } else if (const auto* const rejected = std::get_if<envelope::Rejected>(&decoded)) {
+        not_in_quarantine(message->offset, "", std::string{envelope::name_of(rejected->reason)});
+      } else {
+        ++result_.skipped;
+      }
+    }
+    if (events.empty()) return;
+    const auto known = find_ids(events);
+    for (const auto& event : events) {
+      const auto id = known.find(event.event_id);
+      if (id == known.end()) {
+        missing(event);
+      } else if (id->second.shard_id == partition_.state.shard_id && id->second.offset == event.offset) {
+        of_own_id(event, id->second);
+      } else if (id->second.digest == event.digest) {
+        ++result_.duplicates;
+      } else {
+        not_in_quarantine(event.offset, event.event_id.text(), "conflict");
+      }
+    }
+  }
+
+  std::map<base::Uuid, KnownId> find_ids(const std::vector<event::Event>& events) {
+    inbox::ArrayParameter ids{inbox::ArrayParameter::Type::uuid, events.size() * 20};
+    for (const auto& event : events) ids.add(event.event_id);
+    std::map<base::Uuid, KnownId> out;
+    for (const auto& found : inbox::run_read(connection_, statements::verify_known_ids, pqxx::params{ids.finish()})) {
+      inbox::RowReader row{found};
+      const auto id = row.uuid();
+      out[id] = {row.int4(), row.int8(), row.int8(), row.int8()};
+    }
+    return out;
+  }
+
+  void missing(const event::Event& event) {
+    if (event.offset < partition_.kept_from) {
+      ++result_.not_checkable;
+      return;
+    }
+    if (!result_.first_missing) result_.first_missing = event.offset;
+    add("missing_record", event.offset, event.event_id.text(), "neither stored, known to the ledger nor in quarantine");
+  }
+
+  void of_own_id(const event::Event& event, const KnownId& id) {
+    if (id.received_at < partition_.kept_since) {
+      ++result_.not_checkable;
+    } else {
+      add("id_without_event", event.offset, event.event_id.text(), "the ledger has its id, but it is not stored");
+    }
+  }
+
+  void not_in_quarantine(std::int64_t offset, const std::string& event_id, const std::string& reason) {
+    const bool is_deleted = !partition_.keeps_quarantine || partition_.discarded.contains(offset);
+    if (is_deleted || offset < partition_.kept_from) {
+      ++result_.not_checkable;
+      return;
+    }
+    if (!result_.first_missing) result_.first_missing = offset;
+    add("not_in_quarantine", offset, event_id, reason + ", but not in quarantine");
+  }
+
+  /// Offsets without a record, those in gaps apart.
+  void count_absent(const kafka::LogReader::Chunk& chunk, std::int64_t from) {
+    std::int64_t in_gaps = 0;
+    for (const auto& gap : partition_.gaps.ranges()) {
+      in_gaps += std::max<std::int64_t>(std::min(gap.end, chunk.next) - std::max(gap.first, from), 0);
+    }
+    if (in_gaps > 0) {
+      in_gaps -= std::count_if(chunk.messages.begin(), chunk.messages.end(),
+                               [&](const auto& message) { return partition_.gaps.contains(message->offset); });
+    }
+    result_.in_gaps += in_gaps;
+    result_.absent += chunk.next - from - static_cast<std::int64_t>(chunk.messages.size()) - in_gaps;
+  }
+
+  void add(std::string rule, std::int64_t offset, std::string event_id, std::string detail) {
+    Contradiction out;
+    out.rule = std::move(rule);
+    out.topic = partition_.state.topic;
+    out.partition = partition_.state.partition;
+    out.offset = offset;
+    out.event_id = std::move(event_id);
+    out.detail = std::move(detail);
+    out.remedy = remedy_for(out);
+    found_.push_back(std::move(out));
+    ++result_.contradictions;
+  }
+
+  inbox::Connection& connection_;
+  const VerifiedPartition& partition_;
+  PartitionResult& result_;
+  base::Arena arena_;
+  std::vector<const rd_kafka_message_t*> rest_;
+  std::vector<Contradiction> found_;
+};
+
+}  // namespace
+
+std::vector<Contradiction> check_chunk(inbox::Connection& connection, const VerifiedPartition& partition,
+                                       const kafka::LogReader::Chunk& chunk, std::int64_t from,
+                                       PartitionResult& result) {
+  return ChunkCheck{connection, partition, result}.run(chunk, from);
+}
+
+}  // namespace inboxd::verify

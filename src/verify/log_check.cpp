@@ -1,0 +1,259 @@
+#include "verify/log_check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "config/topics.hpp"
+#include "inbox/row_reader.hpp"
+#include "inbox/shard_position.hpp"
+#include "kafka/client_log.hpp"
+#include "kafka/properties.hpp"
+#include "operations/broker_problem.hpp"
+#include "statements.hpp"
+#include "verify/chunk_check.hpp"
+
+namespace inboxd::verify {
+namespace {
+
+namespace statements = inbox::statements;
+
+constexpr std::chrono::seconds patience{15};
+constexpr std::chrono::seconds read_timeout{30};
+/// Before a contradiction counts, its chunk is checked again: a daemon may have moved rows between two statements, or
+/// dropped a day.
+constexpr std::chrono::milliseconds second_look{200};
+constexpr std::chrono::seconds state_interval{1};
+
+using Clock = std::chrono::steady_clock;
+
+class LogCheck final {
+ public:
+  LogCheck(const Surroundings& around, const Request& request, StateFile state, Report& out)
+      : around_{around},
+        request_{request},
+        state_{std::move(state)},
+        out_{out},
+        topics_{around.settings.topics},
+        moment_{read_moment(around.connection)} {}
+
+  void run() {
+    auto partitions = partitions_of(around_, request_);
+    std::erase_if(partitions, [](const auto& one) { return one.source != "kafka" || !one.is_newest || !one.position; });
+    std::set<std::string> unknown;
+    std::erase_if(partitions, [&](const auto& one) {
+      if (topics_.find(one.topic) != nullptr) return false;
+      unknown.insert(one.topic);
+      return true;
+    });
+    for (const auto& topic : unknown) {
+      out_.remarks.push_back("topic " + topic + " was not read: it is not configured, so no rule decodes its records");
+    }
+    if (partitions.empty()) {
+      out_.remarks.push_back("no log was read: no partition of a configured topic has a position yet");
+      return;
+    }
+    if (!connect(partitions.front())) return;
+    if (!moment_.may_read_payloads) {
+      out_.remarks.push_back("contents were not compared: this role may not read payloads");
+    }
+    describe(partitions);
+    for (const auto& partition : partitions) {
+      if (out_.interrupted) break;
+      out_.partitions.push_back(verify(partition));
+    }
+    save(true);
+  }
+
+ private:
+  using PartitionState = operations::PartitionState;
+
+  /// False: the brokers do not answer.
+  bool connect(const PartitionState& any) {
+    const auto& kafka = around_.settings.kafka;
+    kafka::ClientSettings wanted;
+    wanted.brokers = kafka.brokers;
+    wanted.properties = kafka.properties_now();
+    auto conf = kafka::make_conf(wanted);
+    if (!conf) return fail(conf.problem());
+    client_log_.attach(conf.value().get());
+    auto made = kafka::make_consumer(std::move(conf).value());
+    if (!made) return fail(made.problem());
+    client_ = std::move(made).value();
+    const auto bounds = kafka::log_bounds(client_.get(), {any.topic, any.partition}, patience);
+    if (bounds || !kafka::is_unanswered(bounds.problem()) || bounds.problem().code == "_UNKNOWN_PARTITION") return true;
+    const auto problem = operations::broker_problem(kafka.brokers, wanted.properties, client_log_.last_warning());
+    const bool is_refused = problem.kind == operations::Finding::Kind::refused;
+    return fail({problem.subject + ": " + problem.message, is_refused ? "refused" : ""});
+  }
+
+  bool fail(base::Problem problem) {
+    out_.failure = std::move(problem);
+    return false;
+  }
+
+  void describe(const std::vector<PartitionState>& partitions) {
+    std::vector<std::string> names;
+    for (const auto& one : partitions) {
+      if (names.empty() || names.back() != one.topic) names.push_back(one.topic);
+    }
+    const auto described = kafka::describe_topics(client_.get(), names, patience);
+    if (!described) return;
+    for (const auto& topic : described.value()) incarnations_[topic.name] = topic.incarnation;
+  }
+
+  PartitionResult verify(const PartitionState& state) {
+    PartitionResult result;
+    result.topic = state.topic;
+    result.partition = state.partition;
+    result.position = *state.position;
+    const auto* const topic = topics_.find(state.topic);
+    const auto incarnation = incarnations_.find(state.topic);
+    if (incarnation == incarnations_.end()) {
+      result.problem = "the brokers do not describe the topic; check its name, and the right to describe it";
+    } else if (incarnation->second != state.incarnation) {
+      result.problem = "the topic was deleted and created again; `inboxd partitions list` has the remedy";
+    }
+    if (!result.problem.empty()) return result;
+    const kafka::TopicPartition place{state.topic, state.partition};
+    const auto log = kafka::log_bounds(client_.get(), place, patience);
+    if (!log) {
+      result.problem = log.problem().message;
+      return result;
+    }
+    auto partition = partition_of(state, *topic);
+    result.from = read_bounds(partition).value_or(result.position);
+    const std::int64_t end = std::min(result.position, log.value().high);
+    result.lag = std::max<std::int64_t>(log.value().high - result.position, 0);
+    result.not_in_kafka = std::max<std::int64_t>(std::min(log.value().low, end) - result.from, 0);
+    result.from = std::max({result.from, log.value().low, state_.verified_to(place, log_of(partition))});
+    result.verified_to = result.from;
+    read_back(partition, place, end, result);
+    return result;
+  }
+
+  VerifiedPartition partition_of(const PartitionState& state, const config::Topic& topic) {
+    VerifiedPartition out;
+    out.state = state;
+    const auto& settings = around_.settings;
+    const auto position = inbox::find_position(around_.connection, state.topic, state.partition);
+    out.rules = {topic, settings.kafka.name_space, position ? position->log_id : state.incarnation};
+    out.gaps = state.gaps;
+    if (state.gap) out.gaps.add(*state.gap);
+    out.keeps_quarantine = !settings.retention.quarantine && moment_.may_read_payloads;
+    out.reads_content = moment_.may_read_payloads;
+    return out;
+  }
+
+  /// What retention and operators have deleted so far. Returns where the partition begins; nullopt: nothing is stored.
+  std::optional<std::int64_t> read_bounds(VerifiedPartition& out) {
+    const auto moment = read_moment(around_.connection);
+    const PartitionState& state = out.state;
+    out.kept_since = events_kept_since(moment, around_.settings, state.topic);
+    const auto rows =
+        inbox::run_read(around_.connection, statements::verify_partition, pqxx::params{state.shard_id, out.kept_since});
+    inbox::RowReader row{rows[0]};
+    const auto first = row.maybe_int8();
+    const auto first_stored = row.maybe_int8();
+    const auto first_kept = row.maybe_int8();
+    const bool is_complete = moment.started_at && out.kept_since <= *moment.started_at;
+    out.kept_from = is_complete ? 0 : first_kept.value_or(state.position.value_or(0));
+    if (out.reads_content) {
+      const auto discarded = inbox::run_read(around_.connection, statements::verify_discarded,
+                                             pqxx::params{kafka::text_of({state.topic, state.partition})});
+      out.discarded = event::OffsetSet::parse(inbox::RowReader{discarded[0]}.text()).value_or(event::OffsetSet{});
+    }
+    return first ? first : first_stored;
+  }
+
+  static std::string log_of(const VerifiedPartition& partition) { return partition.rules.incarnation; }
+
+  void read_back(VerifiedPartition& partition, const kafka::TopicPartition& place, std::int64_t end,
+                 PartitionResult& result) {
+    std::unique_ptr<kafka::LogReader> reader;
+    for (std::int64_t at = result.from; at < end;) {
+      if (around_.pause(std::chrono::milliseconds{0})) {
+        out_.interrupted = true;
+        return;
+      }
+      const std::int64_t next = std::min((at / sample_block + 1) * sample_block, end);
+      const bool is_edge = at == result.from || next == end;
+      if (!is_edge && !is_in_sample(place.topic, place.partition, at / sample_block, request_.sample)) {
+        reader.reset();
+      } else {
+        const auto begin = Clock::now();
+        if (!reader) reader = std::make_unique<kafka::LogReader>(client_.get(), place, at);
+        const auto chunk = reader->read(next, read_timeout);
+        if (!chunk) {
+          result.problem = chunk.problem().message;
+          return;
+        }
+        check(partition, chunk.value(), at, result);
+        keep_rate(chunk.value().messages.size(), begin);
+      }
+      at = next;
+      advance(partition, place, next, result);
+      around_.progress({"offsets of " + kafka::text_of(place), next - result.from, end - result.from});
+    }
+  }
+
+  void check(VerifiedPartition& partition, const kafka::LogReader::Chunk& chunk, std::int64_t from,
+             PartitionResult& result) {
+    const PartitionResult before = result;
+    auto found = check_chunk(around_.connection, partition, chunk, from, result);
+    if (!found.empty() && !around_.pause(second_look)) {
+      result = before;
+      static_cast<void>(read_bounds(partition));
+      found = check_chunk(around_.connection, partition, chunk, from, result);
+    }
+    out_.found += static_cast<std::int64_t>(found.size());
+    for (auto& one : found) {
+      if (shown_[one.rule]++ < request_.limit) out_.contradictions.push_back(std::move(one));
+    }
+  }
+
+  /// The next run begins again at the first contradiction, until it is mended.
+  void advance(const VerifiedPartition& partition, const kafka::TopicPartition& place, std::int64_t next,
+               PartitionResult& result) {
+    if (result.contradictions > 0) return;
+    result.verified_to = next;
+    state_.set(place, log_of(partition), next);
+    save(false);
+  }
+
+  void save(bool at_once) {
+    if (!at_once && Clock::now() < next_save_) return;
+    next_save_ = Clock::now() + state_interval;
+    if (const auto written = state_.write(); !written) out_.failure = written.problem();
+  }
+
+  void keep_rate(std::size_t records, Clock::time_point begin) {
+    if (request_.rate <= 0) return;
+    const auto wanted = std::chrono::milliseconds{1000 * static_cast<std::int64_t>(records) / request_.rate};
+    const auto taken = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+    if (wanted > taken && around_.pause(wanted - taken)) out_.interrupted = true;
+  }
+
+  const Surroundings& around_;
+  const Request& request_;
+  StateFile state_;
+  Report& out_;
+  const config::Topics topics_;
+  const Moment moment_;
+  kafka::ClientLog client_log_;
+  kafka::Client client_;
+  std::map<std::string, std::string> incarnations_;  ///< of the topics, as the brokers describe them
+  std::map<std::string, std::int64_t> shown_;
+  Clock::time_point next_save_{};
+};
+
+}  // namespace
+
+void verify_logs(const Surroundings& around, const Request& request, StateFile state, Report& out) {
+  LogCheck{around, request, std::move(state), out}.run();
+}
+
+}  // namespace inboxd::verify

@@ -1,0 +1,83 @@
+#pragma once
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "event/record.hpp"
+#include "operations/operation.hpp"
+
+namespace inboxd::verify {
+
+/// A fact that contradicts the promise: its place, and the command that mends it. It never has content of an event.
+struct Contradiction {
+  std::string rule;  ///< `missing_state`
+  std::string handler;
+  std::string topic;
+  std::optional<std::int32_t> partition;
+  std::optional<std::int64_t> offset;
+  std::string event_id;
+  std::optional<event::Microseconds> received_at;
+  std::string detail;
+  std::string remedy;
+};
+
+/// A rule's result.
+struct RuleResult {
+  std::string rule;
+  std::string about;
+  std::int64_t contradictions = 0;
+};
+
+/// A partition compared with its log.
+struct PartitionResult {
+  std::string topic;
+  std::int32_t partition = 0;
+  std::int64_t from = 0;         ///< the first offset to verify
+  std::int64_t position = 0;     ///< where it ends: later records are not stored yet
+  std::int64_t verified_to = 0;  ///< offsets before it are verified, as far as the sample goes
+  std::int64_t lag = 0;          ///< offsets after the position
+  std::int64_t records = 0;      ///< read back from Kafka
+
+  // The records by their account:
+  std::int64_t events = 0;
+  std::int64_t duplicates = 0;  ///< the ledger has their id
+  std::int64_t quarantined = 0;
+  std::int64_t skipped = 0;        ///< by the topic's rules
+  std::int64_t in_gaps = 0;        ///< in an accepted gap, offsets without a record included
+  std::int64_t not_checkable = 0;  ///< older than retention, or discarded from quarantine
+  std::int64_t forgotten = 0;      ///< events whose content was erased; part of `events`
+  std::int64_t contradictions = 0;
+
+  // Offsets without a record:
+  std::int64_t absent = 0;                         ///< markers of transactions, aborted and compacted records
+  std::int64_t not_in_kafka = 0;                   ///< before the log's start
+  std::optional<std::int64_t> first_missing = {};  ///< the first record that is nowhere
+  std::string problem = {};                        ///< why it was not verified; empty: it was
+};
+
+struct Report {
+  std::vector<RuleResult> rules;
+  std::vector<PartitionResult> partitions;
+  std::vector<Contradiction> contradictions;  ///< the first of each rule, up to the limit
+  std::int64_t found = 0;                     ///< all contradictions
+  std::vector<std::string> remarks;
+  std::optional<base::Problem> failure;  ///< the brokers were not reached; the rest is incomplete
+  bool interrupted = false;
+
+  /// A partition could not be verified.
+  bool has_problem() const {
+    return std::any_of(partitions.begin(), partitions.end(), [](const auto& one) { return !one.problem.empty(); });
+  }
+  bool is_good() const { return found == 0 && !has_problem() && !failure && !interrupted; }
+};
+
+operations::Document document_of(const Report& report);
+
+/// The command that mends a contradiction, or the next step where no command does.
+std::string remedy_for(const Contradiction& contradiction);
+
+}  // namespace inboxd::verify

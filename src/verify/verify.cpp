@@ -1,0 +1,23 @@
+#include "verify/verify.hpp"
+
+#include <utility>
+
+#include "verify/log_check.hpp"
+
+namespace inboxd::verify {
+
+void run(const Surroundings& around, const Request& request, Report& out) {
+  auto state = StateFile::read(request.state_file);
+  if (!state) {
+    out.failure = base::Problem{state.problem().message, "usage"};
+    return;
+  }
+  if (!request.topics.empty() && partitions_of(around, request).empty()) {
+    out.failure = base::Problem{"no partition of such a topic; `inboxd partitions list` has all", "no"};
+    return;
+  }
+  if (request.database) verify_database(around, request, out);
+  if (request.kafka && !out.interrupted) verify_logs(around, request, std::move(state).value(), out);
+}
+
+}  // namespace inboxd::verify

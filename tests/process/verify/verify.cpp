@@ -1,0 +1,207 @@
+// `inboxd verify` as an operator runs it: against the log of a real broker, beside a running daemon.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "process/support/background_producer.hpp"
+#include "process/support/daemon_fixture.hpp"
+#include "support/test_environment.hpp"
+#include "support/topic_reader.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+struct Verified {
+  int status = 0;
+  json document;
+  std::string text;
+  std::int64_t at(const char* field, std::size_t partition = 0) const {
+    return document.at("partitions").at(partition).at(field).get<std::int64_t>();
+  }
+};
+
+Verified verify(const DaemonFixture& fixture, std::vector<std::string> options = {}) {
+  options.insert(options.begin(), {"verify", "--json"});
+  const auto finished = command(fixture.config, options);
+  Verified out;
+  out.status = finished.status.code;
+  out.text = finished.out + finished.err;
+  out.document = json::parse(finished.out, nullptr, false);
+  return out;
+}
+
+void wait_read(DaemonFixture& fixture) {
+  fixture.database.wait_for("all is read", "select count(*) from inbox.lag where lag = 0 and position > 0", 1);
+}
+
+/// As if it had never been stored.
+void lose(DaemonFixture& fixture, std::int64_t offset) {
+  const Session::Parameters at{std::to_string(offset)};
+  for (const char* const sql :
+       {"delete from inbox.event where \"offset\" = $1", "delete from inbox.ledger where \"offset\" = $1",
+        "update inbox.outcome set offsets = offsets - int8multirange(int8range($1, $1::bigint + 1)) "
+        "where offsets @> $1::bigint and upper(offsets) - lower(offsets) > 1",
+        "delete from inbox.outcome where offsets = int8multirange(int8range($1, $1::bigint + 1))"}) {
+    fixture.database.run(sql, at);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every record is accounted for: events, duplicates, quarantine, tombstones, transactions") {
+  DaemonFixture fixture{1};
+  fixture.config.topics = {"{name: " + fixture.topic + ", tombstones: skip}"};
+  const auto daemon = fixture.start();
+  const auto ids = fixture.produce(20);
+  std::vector<Message> more;
+  for (const auto& id : ids) more.push_back(event_message(fixture.topic, id, "{\"n\": 0}"));
+  more.push_back({.topic = fixture.topic, .payload = "no id"});
+  more.push_back({.topic = fixture.topic, .key = "k", .payload = std::nullopt});
+  fixture.kafka.produce(more);
+  fixture.kafka.produce_transaction({event_message(fixture.topic, "0193d2a0-0000-7000-8000-000000000001")}, true);
+  fixture.kafka.produce_transaction({event_message(fixture.topic, "0193d2a0-0000-7000-8000-000000000002")}, false);
+  fixture.kafka.produce({event_message(fixture.topic, "0193d2a0-0000-7000-8000-000000000003")});
+  fixture.wait_stored(22);
+  wait_read(fixture);
+  const auto found = verify(fixture);
+  INFO(found.text);
+  REQUIRE(found.status == 0);
+  CHECK(found.at("events") == 22);
+  CHECK(found.at("duplicates") == 1);    // the others have another payload
+  CHECK(found.at("quarantined") == 20);  // conflicts, and the record without an id
+  CHECK(found.at("skipped") == 1);
+  CHECK(found.at("absent") == 3);  // two markers and the aborted record
+  CHECK(found.at("records") == 44);
+  CHECK(found.at("lag") == 0);
+}
+
+TEST_CASE("compacted records are absent from the log, and not lost") {
+  DaemonFixture fixture{1};
+  fixture.topic = fixture.kafka.create_topic(
+      1, "", {{"cleanup.policy", "compact"}, {"segment.ms", "100"}, {"min.cleanable.dirty.ratio", "0.001"}});
+  fixture.config.topics = {"{name: " + fixture.topic + ", on_missing_id: position}"};
+  const auto daemon = fixture.start();
+  const auto produce = [&](const std::string& key, int count) {
+    for (int i = 0; i < count; ++i) fixture.kafka.produce({{.topic = fixture.topic, .key = key, .payload = "{}"}});
+  };
+  produce("same", 10);
+  fixture.wait_stored(10);
+  std::size_t left = 0;
+  int produced = 10;
+  wait_until(
+      "the broker has compacted some",
+      [&] {
+        produce("other", 1);  // begins a segment, and so ends the segment before
+        ++produced;
+        left = read_topic(fixture.kafka.brokers(), fixture.topic, fixture.kafka.ends(fixture.topic)).size();
+        return left < static_cast<std::size_t>(produced);
+      },
+      milliseconds{60'000});
+  fixture.database.wait_for("all is read", "select position from inbox.lag", produced);
+  const auto found = verify(fixture);
+  INFO(found.text);
+  CHECK(found.status == 0);
+  CHECK(found.at("absent") > 0);
+  CHECK(found.at("events") + found.at("absent") == produced);
+}
+
+TEST_CASE("a lost record is found, named with its remedy, and read again by --fetch; content is never shown") {
+  DaemonFixture fixture{1};
+  const auto daemon = fixture.start();
+  fixture.kafka.produce(
+      {event_message(fixture.topic, "0193d2a0-0000-7000-8000-000000000001", "{\"secret\": \"s3cret\"}")});
+  fixture.produce(9);
+  fixture.database.wait_for("all are done", "select sum(inbox.count_of(offsets)) from inbox.outcome", 10);
+  CHECK(verify(fixture).status == 0);
+  fixture.database.run("update inbox.event set payload = '{\"other\": \"s3cret\"}' where \"offset\" = 0");
+  lose(fixture, 4);
+  const auto found = verify(fixture);
+  INFO(found.text);
+  CHECK(found.status == 1);
+  CHECK_THAT(found.text, ContainsSubstring("\"rule\": \"missing_record\"") &&
+                             ContainsSubstring("inboxd partitions seek " + fixture.topic + " 0 --to 4") &&
+                             ContainsSubstring("\"rule\": \"different_content\"") && !ContainsSubstring("s3cret"));
+  CHECK(found.document.at("found") == 2);
+
+  CHECK(command(fixture.config, {"verify", "--fetch"}).status == ExitStatus{64, 0});  // no terminal, no --yes
+  const auto fetched = verify(fixture, {"--fetch", "--yes"});
+  CHECK(fetched.status == 1);
+  fixture.database.wait_for("it is stored again", "select count(*) from inbox.event where \"offset\" = 4", 1,
+                            milliseconds{60'000});
+  fixture.database.run("delete from inbox.event where \"offset\" = 0");
+  fixture.database.run("delete from inbox.ledger where \"offset\" = 0");
+  fixture.database.wait_for("it is done", "select sum(inbox.count_of(offsets)) from inbox.outcome", 10);
+  wait_read(fixture);
+  const auto mended = verify(fixture, {"--against", "kafka"});
+  INFO(mended.text);
+  CHECK(mended.document.at("found") == 1);  // the first record, which the test has deleted
+}
+
+TEST_CASE("a run continues where the last one ended, and begins again at a contradiction") {
+  DaemonFixture fixture{1};
+  const auto daemon = fixture.start();
+  fixture.produce(100);
+  CHECK(fixture.wait_done().is_perfect());
+  wait_read(fixture);
+  const TempFolder folder;
+  const std::string file = (folder / "verified").string();
+  const std::vector<std::string> nightly{"--against", "kafka", "--state", file};
+  CHECK(verify(fixture, nightly).at("records") == 100);
+  fixture.produce(10);
+  CHECK(fixture.wait_done().is_perfect());
+  wait_read(fixture);
+  lose(fixture, 105);
+  for (int i = 0; i < 2; ++i) {
+    const auto found = verify(fixture, nightly);
+    INFO(found.text);
+    CHECK(found.status == 1);
+    CHECK(found.at("records") == 10);
+  }
+  CHECK(verify(fixture, {"--state", folder.path().string()}).status == 64);
+  CHECK(verify(fixture, {"--sample", "1"}).status == 64);
+  CHECK(verify(fixture, {"--topic", fixture.topic + "*"}).status == 1);
+  CHECK_THAT(verify(fixture, {"--topic", "odrers"}).text, ContainsSubstring("no partition of such a topic"));
+}
+
+TEST_CASE("beside a daemon at work nothing is taken for a contradiction; a rate is kept") {
+  DaemonFixture fixture{2};
+  const auto daemon = fixture.start();
+  {
+    BackgroundProducer producer{fixture, 200};
+    for (int i = 0; i < 3; ++i) {
+      producer.wait_for_more(100);
+      const auto found = verify(fixture);
+      INFO(found.text);
+      CHECK(found.status == 0);
+    }
+    producer.finish();
+  }
+  CHECK(fixture.wait_done().is_perfect());
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(verify(fixture, {"--against", "kafka", "--rate", "200"}).status == 0);
+  CHECK(std::chrono::steady_clock::now() - begin >= milliseconds{900});
+}
+
+TEST_CASE("records that Kafka has deleted, and brokers that do not answer, are told apart from losses") {
+  DaemonFixture fixture{1};
+  const auto daemon = fixture.start();
+  fixture.produce(10);
+  CHECK(fixture.wait_done().is_perfect());
+  wait_read(fixture);
+  fixture.kafka.delete_records(fixture.topic, 0, 6);
+  const auto found = verify(fixture);
+  INFO(found.text);
+  CHECK(found.status == 0);
+  CHECK(found.at("not_in_kafka") == 6);
+  CHECK(found.at("events") == 4);
+  fixture.config.brokers = "127.0.0.1:1";
+  CHECK(verify(fixture, {"--against", "database"}).status == 0);
+  const auto away = verify(fixture, {"--against", "kafka"});
+  CHECK(away.status == 69);
+  CHECK_THAT(away.text, ContainsSubstring("brokers 127.0.0.1:1: not reached"));
+}
