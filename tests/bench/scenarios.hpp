@@ -57,6 +57,7 @@ void measure_sql_group(const Options& options, Report& report);
 void measure_outbox(const Options& options, Report& report);
 void measure_outbox_relay(const Options& options, Report& report);
 void measure_outbox_latency(const Options& options, Report& report);
+void measure_verify(const Options& options, Report& report);
 void measure_hand_written(const Options& options, Report& report);
 
 }  // namespace inboxd::bench

@@ -27,10 +27,12 @@ struct EventCounts {
 };
 
 /// A schema, a topic, a recording, and a configuration with a single handler (`recorder`), from which daemons start.
-/// Change `config` before starting a daemon.
+/// Change `config` before starting a daemon. In some themes a test ends with `inboxd verify`, and fails at a
+/// contradiction: the destructor throws.
 class DaemonFixture {
  public:
   explicit DaemonFixture(int partitions = 4, const std::string& database_url = "");
+  ~DaemonFixture() noexcept(false);
   DaemonFixture(const DaemonFixture&) = delete;
   DaemonFixture& operator=(const DaemonFixture&) = delete;
 
@@ -60,6 +62,8 @@ class DaemonFixture {
   /// Number of partitions whose group offset is ahead of the database. Reads the offset first: the position only grows.
   std::int64_t offsets_ahead();
   std::int64_t position(int partition = 0);
+  /// What `inboxd verify --against database` finds; empty: nothing, or the database is away.
+  std::string contradictions();
 
  private:
   std::string describe_missing();
