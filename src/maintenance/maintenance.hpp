@@ -25,7 +25,6 @@
 #include "maintenance/cleanup.hpp"
 #include "maintenance/feeder.hpp"
 #include "maintenance/turn.hpp"
-#include "operations/outbox_queries.hpp"
 #include "operations/reading_queries.hpp"
 #include "operations/status_findings.hpp"
 #include "operations/status_queries.hpp"

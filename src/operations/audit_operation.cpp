@@ -6,10 +6,8 @@
 namespace inboxd::operations {
 
 Answer functions::audit_list(Context& context, const Arguments& arguments) {
-  auto actors = like_patterns(arguments.texts("actor"));
-  auto operations = like_patterns(arguments.texts("operation"));
-  const pqxx::params parameters{actors.finish(), operations.finish(), arguments.time("since"), arguments.time("until"),
-                                *arguments.number("limit")};
+  const pqxx::params parameters{like_patterns(arguments.texts("actor")), like_patterns(arguments.texts("operation")),
+                                arguments.time("since"), arguments.time("until"), *arguments.number("limit")};
   Document changes = list_rows(*context.connection, inbox::statements::op_audit_list, parameters, columns::change);
   const bool is_empty = changes.empty();
   Document document{{"changes", std::move(changes)}};

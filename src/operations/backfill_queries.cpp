@@ -1,18 +1,10 @@
 #include "operations/backfill_queries.hpp"
 
-#include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
 namespace inboxd::operations {
-namespace {
-
-inbox::ArrayParameter texts(const std::vector<std::string>& all) {
-  return inbox::array_of(inbox::ArrayParameter::Type::text, all);
-}
-
-}  // namespace
 
 std::optional<BackfillState> find_backfill(inbox::Connection& connection, const std::string& handler,
                                            std::chrono::seconds seen_within) {
@@ -25,18 +17,21 @@ std::optional<BackfillState> find_backfill(inbox::Connection& connection, const 
 }
 
 std::int64_t count_offsets(inbox::Connection& connection, const BackfillRequest& request) {
-  auto topics = texts(request.topics);
-  const pqxx::params parameters{request.handler_id, request.from, request.to, topics.finish()};
+  const pqxx::params parameters{request.handler_id, request.from, request.to, array_parameter(request.topics)};
   return inbox::run_read(connection, inbox::statements::op_backfill_plan, parameters)[0][0].as<std::int64_t>();
 }
 
 std::optional<std::int64_t> request_backfill(inbox::Connection& connection, const BackfillRequest& request,
                                              const std::string& actor, const std::string& asked) {
-  auto topics = texts(request.topics);
-  auto types = texts(request.types);
-  const pqxx::params parameters{request.handler_id, request.from,   request.to,
-                                topics.finish(),    types.finish(), request.again,
-                                request.rate,       actor,          asked};
+  const pqxx::params parameters{request.handler_id,
+                                request.from,
+                                request.to,
+                                array_parameter(request.topics),
+                                array_parameter(request.types),
+                                request.again,
+                                request.rate,
+                                actor,
+                                asked};
   const auto rows = connection.access().run(inbox::statements::op_backfill_request, parameters);
   return rows.empty() ? std::nullopt : std::optional{rows[0][0].as<std::int64_t>()};
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <map>
 
 #include "base/text.hpp"
 #include "config/units.hpp"
@@ -75,43 +74,33 @@ Done work_off(Context& context, const Arguments& arguments, const Task& task, co
   return done;
 }
 
-struct Picked {
-  std::vector<std::int64_t> ids;
-  std::map<std::string, std::int64_t> handlers;
-  bool more = false;  ///< more match
+struct PickedLetters : PickedRows {
   /// Events that fail again die later: with --until, a repeated command leaves their new dead letters alone, so that it
   /// ends.
   event::Microseconds until = 0;
-  NotNow left_out;          ///< matches that are left alone
+  NotNow left_out{};          ///< matches that are left alone
   std::int64_t parked = 0;  ///< events parked by the dead letters, which are replayed or released
 };
 
 /// Lists every id: a later dead letter can have a lower id, from a transaction that was still open.
-Document plan_of(const Picked& picked) {
+Document plan_of(const PickedLetters& picked) {
   return {{"dead_letter_ids", picked.ids}, {"more", picked.more}, {"until", picked.until}};
 }
 
-Picked pick(Context& context, const DeadFilter& filter, const Task& task) {
-  Picked out;
-  auto wanted = filter;
-  if (!context.agreed.is_null()) {
-    wanted.dead_letter_ids = context.agreed.at("dead_letter_ids").get<std::vector<std::int64_t>>();
-    wanted.event_ids.clear();
-    out.more = context.agreed.at("more").get<bool>();
-    out.until = context.agreed.at("until").get<event::Microseconds>();
-  }
-  auto letters = pick_dead(*context.connection, wanted, task.any_too, context.max_rows + 1);
+PickedLetters pick_letters(Context& context, const DeadFilter& filter, const Task& task) {
+  PickedLetters out{pick_rows(context, "dead_letter_ids", [&](const auto& agreed, std::int64_t limit) {
+    auto wanted = filter;
+    if (agreed) {
+      wanted.dead_letter_ids = *agreed;
+      wanted.event_ids.clear();
+    }
+    return pick_dead(*context.connection, wanted, task.any_too, limit);
+  })};
   if (context.agreed.is_null()) {
     const auto now = database_time(*context.connection);
     out.until = std::min(filter.died.until.value_or(now), now);
-  }
-  if (static_cast<std::int64_t>(letters.size()) > context.max_rows) {
-    out.more = true;
-    letters.pop_back();
-  }
-  for (const auto& letter : letters) {
-    out.ids.push_back(letter.dead_letter_id);
-    ++out.handlers[letter.handler];
+  } else {
+    out.until = context.agreed.at("until").get<event::Microseconds>();
   }
   if (!task.any_too) out.left_out = count_dead_not_now(*context.connection, filter);
   if (!out.ids.empty()) out.parked = count_parked_behind(*context.connection, out.ids);
@@ -130,11 +119,11 @@ std::string why_none(const NotNow& left_out) {
                               : "no dead letter matches";
 }
 
-std::string about_rest(const Picked& picked) {
+std::string about_rest(const PickedLetters& picked) {
   return "; for the rest, repeat the command with --until " + config::time_text(picked.until);
 }
 
-std::string about_more(const Task& task, const Picked& picked) {
+std::string about_more(const Task& task, const PickedLetters& picked) {
   if (!picked.more) return "";
   return task.verb + ": limited to the first " + std::to_string(picked.ids.size()) + about_rest(picked);
 }
@@ -142,11 +131,11 @@ std::string about_more(const Task& task, const Picked& picked) {
 /// The common part of replay and discard, once the filter is complete.
 template <class Batch>
 Answer work_on(Context& context, const Arguments& arguments, const Task& task, const DeadFilter& filter, Batch batch) {
-  const Picked picked = pick(context, filter, task);
+  const PickedLetters picked = pick_letters(context, filter, task);
   const auto& ids = picked.ids;
   const bool dry_run = arguments.flag("dry-run");
   Document document = {
-      {"dry_run", dry_run}, {"matched", ids.size()}, {"more", picked.more}, {"handlers", picked.handlers}};
+      {"dry_run", dry_run}, {"matched", ids.size()}, {"more", picked.more}, {"handlers", picked.names}};
   if (picked.left_out.retired > 0) document["of_retired_handlers"] = picked.left_out.retired;
   if (picked.left_out.awaited > 0) document["awaited_by_backfill"] = picked.left_out.awaited;
   if (picked.parked > 0) document["parked"] = picked.parked;

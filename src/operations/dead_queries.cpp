@@ -9,45 +9,22 @@
 namespace inboxd::operations {
 namespace {
 
-using Effect = inbox::Connection::Access::Effect;
-using Type = inbox::ArrayParameter::Type;
+pqxx::params parameters_of(const DeadFilter& filter) {
+  return pqxx::params{filter.handler,
+                      like_patterns(filter.types),
+                      like_patterns(filter.error_classes),
+                      filter.message,
+                      filter.died.since,
+                      filter.died.until,
+                      bytes_parameter(filter.key)};
+}
 
-/// A filter's arrays, which must outlive the parameters that point to them.
-struct FilterParameters {
-  explicit FilterParameters(const DeadFilter& filter)
-      : types{like_patterns(filter.types)}, classes{like_patterns(filter.error_classes)} {
-    values.append(filter.handler);
-    values.append(types.finish());
-    values.append(classes.finish());
-    values.append(filter.message);
-    values.append(filter.died.since);
-    values.append(filter.died.until);
-    append_bytes(values, filter.key);
-  }
-
-  inbox::ArrayParameter types;
-  inbox::ArrayParameter classes;
-  pqxx::params values;
-};
-
-/// The parameters with ids.
-struct WithIds : FilterParameters {
-  explicit WithIds(const DeadFilter& filter)
-      : FilterParameters{filter},
-        letters{inbox::array_of(Type::int8, filter.dead_letter_ids)},
-        events{inbox::array_of(Type::uuid, filter.event_ids)} {
-    if (filter.dead_letter_ids.empty() && filter.event_ids.empty()) {
-      values.append();
-      values.append();
-    } else {
-      values.append(letters.finish());
-      values.append(events.finish());
-    }
-  }
-
-  inbox::ArrayParameter letters;
-  inbox::ArrayParameter events;
-};
+pqxx::params with_ids(const DeadFilter& filter) {
+  const bool has_none = filter.dead_letter_ids.empty() && filter.event_ids.empty();
+  if (has_none) return pqxx::params{parameters_of(filter), nullptr, nullptr};
+  return pqxx::params{parameters_of(filter), array_parameter(filter.dead_letter_ids),
+                      array_parameter(filter.event_ids)};
+}
 
 DeadLetter read_letter(inbox::RowReader row) {
   DeadLetter out;
@@ -83,15 +60,13 @@ Replayed read_replayed(const pqxx::result& rows) {
 }
 
 Replayed bring_back(inbox::Connection& connection, const inbox::Statement& statement,
-                    const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed, const std::string& operation) {
-  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
-  const auto bytes = letters.finish();
+                    const RowIds& dead_letter_ids, const Deed& deed, const std::string& operation) {
+  const pqxx::params parameters{array_parameter(dead_letter_ids), deed.actor, deed.asked, max_parked, operation};
   auto& access = connection.access();
   Replayed out;
   access.transaction([&](pqxx::work& tx) {
     lock_dead(access, tx);
-    out =
-        read_replayed(access.run_in(tx, statement, pqxx::params{bytes, deed.actor, deed.asked, max_parked, operation}));
+    out = read_replayed(access.run_in(tx, statement, parameters));
     return true;
   });
   return out;
@@ -100,22 +75,19 @@ Replayed bring_back(inbox::Connection& connection, const inbox::Statement& state
 }  // namespace
 
 Document list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit) {
-  FilterParameters parameters{filter};
-  parameters.values.append(limit);
   Document out = Document::array();
-  for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_list, parameters.values)) {
+  const pqxx::params parameters{parameters_of(filter), limit};
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_list, parameters)) {
     out.push_back(read_row(row, columns::dead_letter));
     out.back()["event"] = read_row(row, columns::event_summary);
   }
   return out;
 }
 
-std::vector<DeadLetter> find_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+std::vector<DeadLetter> find_dead(inbox::Connection& connection, const RowIds& dead_letter_ids,
                                   const std::vector<base::Uuid>& event_ids) {
-  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
-  auto events = inbox::array_of(Type::uuid, event_ids);
-  return read_all(connection, inbox::statements::op_dead_find, pqxx::params{letters.finish(), events.finish()},
-                  read_letter);
+  const pqxx::params parameters{array_parameter(dead_letter_ids), array_parameter(event_ids)};
+  return read_all(connection, inbox::statements::op_dead_find, parameters, read_letter);
 }
 
 std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const DeadIdentity& identity) {
@@ -127,12 +99,10 @@ std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const Dead
 
 DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, const std::optional<std::string>& by,
                       std::int64_t limit) {
-  FilterParameters parameters{filter};
-  parameters.values.append(by);
-  parameters.values.append(limit);
   DeadGroups out;
   out.groups = Document::array();
-  for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_groups, parameters.values)) {
+  const pqxx::params parameters{parameters_of(filter), by, limit};
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_groups, parameters)) {
     out.groups.push_back(read_row(row, columns::dead_group));
     out.letters = row["total"].as<std::int64_t>();
   }
@@ -143,33 +113,28 @@ event::Microseconds database_time(inbox::Connection& connection) {
   return inbox::run_read(connection, inbox::statements::op_now, pqxx::params{})[0][0].as<event::Microseconds>();
 }
 
-std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
-                                    std::int64_t limit) {
-  WithIds parameters{filter};
-  parameters.values.append(limit);
-  parameters.values.append(any_too);
-  return read_all(connection, inbox::statements::op_dead_pick, parameters.values,
-                  [](auto row) { return PickedLetter{row.int8(), row.text()}; });
+std::vector<PickedRow> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
+                                 std::int64_t limit) {
+  return read_picked(connection, inbox::statements::op_dead_pick, pqxx::params{with_ids(filter), limit, any_too});
 }
 
 NotNow count_dead_not_now(inbox::Connection& connection, const DeadFilter& filter) {
-  const auto found = inbox::run_read(connection, inbox::statements::op_dead_not_replayable, WithIds{filter}.values);
+  const auto found = inbox::run_read(connection, inbox::statements::op_dead_not_replayable, with_ids(filter));
   return {found[0][0].as<std::int64_t>(), found[0][1].as<std::int64_t>(), found[0][2].as<std::int64_t>()};
 }
 
-std::int64_t count_parked_behind(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids) {
-  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
-  return inbox::run_read(connection, inbox::statements::op_dead_parked, pqxx::params{letters.finish()})[0][0]
-      .as<std::int64_t>();
+std::int64_t count_parked_behind(inbox::Connection& connection, const RowIds& dead_letter_ids) {
+  const pqxx::params parameters{array_parameter(dead_letter_ids)};
+  return inbox::run_read(connection, inbox::statements::op_dead_parked, parameters)[0][0].as<std::int64_t>();
 }
 
-Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed,
+Replayed replay_dead(inbox::Connection& connection, const RowIds& dead_letter_ids, const Deed& deed,
                      const std::string& operation) {
   return bring_back(connection, inbox::statements::op_dead_replay, dead_letter_ids, deed, operation);
 }
 
-Replayed release_parked(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
-                        const Deed& deed, const std::string& operation) {
+Replayed release_parked(inbox::Connection& connection, const RowIds& dead_letter_ids, const Deed& deed,
+                        const std::string& operation) {
   return bring_back(connection, inbox::statements::op_lanes_release, dead_letter_ids, deed, operation);
 }
 
@@ -183,19 +148,16 @@ std::vector<Edit> read_edits(inbox::Connection& connection, std::int32_t shard_i
 
 std::optional<Replayed> edit_dead(inbox::Connection& connection, std::int64_t dead_letter_id, const Content& content,
                                   const Deed& deed) {
-  auto letters = inbox::array_of(Type::int8, std::vector<std::int64_t>{dead_letter_id});
-  const auto bytes = letters.finish();
-  pqxx::params edit{dead_letter_id};
-  append_bytes(edit, content.payload);
-  append_bytes(edit, content.headers);
-  edit.append(deed.actor);
+  const pqxx::params edit{dead_letter_id, bytes_parameter(content.payload), bytes_parameter(content.headers),
+                          deed.actor};
+  const pqxx::params replay{array_parameter(std::vector{dead_letter_id}), deed.actor, deed.asked, max_parked,
+                            std::string{"dead edit"}};
   auto& access = connection.access();
   std::optional<Replayed> out;
   access.transaction([&](pqxx::work& tx) {
     lock_dead(access, tx);
     out.reset();
     if (access.run_in(tx, inbox::statements::op_dead_edit, edit).empty()) return false;
-    const pqxx::params replay{bytes, deed.actor, deed.asked, max_parked, std::string{"dead edit"}};
     Replayed replayed = read_replayed(access.run_in(tx, inbox::statements::op_dead_replay, replay));
     if (replayed.letters == 0) return false;
     out = std::move(replayed);
@@ -204,24 +166,22 @@ std::optional<Replayed> edit_dead(inbox::Connection& connection, std::int64_t de
   return out;
 }
 
-Discarded discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
-                       const Deed& deed) {
-  auto letters = inbox::array_of(Type::int8, dead_letter_ids);
-  const auto bytes = letters.finish();
+Discarded discard_dead(inbox::Connection& connection, const RowIds& dead_letter_ids, const Deed& deed) {
+  const auto letters = array_parameter(dead_letter_ids);
   auto& access = connection.access();
   Discarded out;
   access.transaction([&](pqxx::work& tx) {
     lock_dead(access, tx);
-    access.run_in(tx, inbox::statements::op_dead_lock_lanes, pqxx::params{bytes});
+    access.run_in(tx, inbox::statements::op_dead_lock_lanes, pqxx::params{letters});
     // Parked events of this batch first: they are discarded, not released.
     const auto discard = [&](bool parking_too) {
-      const pqxx::params parameters{bytes, deed.actor, deed.asked, parking_too};
+      const pqxx::params parameters{letters, deed.actor, deed.asked, parking_too};
       return access.run_in(tx, inbox::statements::op_dead_discard, parameters)[0][0].as<std::int64_t>();
     };
     out.letters = discard(false);
     out.released = read_replayed(
         access.run_in(tx, inbox::statements::op_lanes_release,
-                      pqxx::params{bytes, deed.actor, deed.asked, max_parked, std::string{"dead discard"}}));
+                      pqxx::params{letters, deed.actor, deed.asked, max_parked, std::string{"dead discard"}}));
     out.letters += discard(true);
     return true;
   });

@@ -6,6 +6,7 @@
 
 #include "inbox/connection.hpp"
 #include "operations/operation.hpp"
+#include "operations/picked_rows.hpp"
 #include "operations/stored_event.hpp"
 
 namespace inboxd::operations {
@@ -31,7 +32,7 @@ struct DeadFilter {
   std::optional<std::string> message;      ///< part of the last attempt's message, in any case
   Period died;
   std::optional<std::string> key;             ///< bytes
-  std::vector<std::int64_t> dead_letter_ids;  ///< dead letters with these or with event_ids; both empty: any
+  RowIds dead_letter_ids;  ///< dead letters with these or with event_ids; both empty: any
   std::vector<base::Uuid> event_ids;
 };
 
@@ -39,7 +40,7 @@ struct DeadFilter {
 Document list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit);
 
 /// Whole dead letters.
-std::vector<DeadLetter> find_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+std::vector<DeadLetter> find_dead(inbox::Connection& connection, const RowIds& dead_letter_ids,
                                   const std::vector<base::Uuid>& event_ids);
 
 struct DeadIdentity {
@@ -60,17 +61,12 @@ struct DeadGroups {
 DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, const std::optional<std::string>& by,
                       std::int64_t limit);
 
-struct PickedLetter {
-  std::int64_t dead_letter_id = 0;
-  std::string handler;
-};
-
 /// By the clock that dates dead letters.
 event::Microseconds database_time(inbox::Connection& connection);
 
 /// The dead letters to replay or discard: of ordered keys key by key, others in the order of their partitions;
 /// dead letters that park a key come last. `any_too` includes dead letters that cannot be replayed (now).
-std::vector<PickedLetter> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
+std::vector<PickedRow> pick_dead(inbox::Connection& connection, const DeadFilter& filter, bool any_too,
                                     std::int64_t limit);
 
 struct NotNow {
@@ -81,23 +77,25 @@ struct NotNow {
 NotNow count_dead_not_now(inbox::Connection& connection, const DeadFilter& filter);
 
 /// Events that these dead letters have parked and that are not among them.
-std::int64_t count_parked_behind(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids);
+std::int64_t count_parked_behind(inbox::Connection& connection, const RowIds& dead_letter_ids);
 
 struct Replayed {
   std::int64_t letters = 0;   ///< replayed, without dead letters that another operator changed meanwhile
   std::int64_t restored = 0;  ///< events that had been purged
   /// Dead letters that park a key and have left more events parked: replay these next.
-  std::vector<std::int64_t> parking;
+  RowIds parking;
 };
 
 /// Delivers a batch of a few hundred dead letters to their handlers again, and about as many of the events that they
 /// have parked, in a single transaction. May be repeated after any error.
-Replayed replay_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids, const Deed& deed,
+using BringBack = Replayed(inbox::Connection& connection, const RowIds& dead_letter_ids, const Deed& deed,
+                           const std::string& operation);
+Replayed replay_dead(inbox::Connection& connection, const RowIds& dead_letter_ids, const Deed& deed,
                      const std::string& operation = "dead replay");
 
 /// Delivers the events that these dead letters have parked; the dead letters stay. Otherwise like replay_dead.
-Replayed release_parked(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
-                        const Deed& deed, const std::string& operation = "lanes release");
+Replayed release_parked(inbox::Connection& connection, const RowIds& dead_letter_ids, const Deed& deed,
+                        const std::string& operation = "lanes release");
 
 /// Payload and headers (packed) of an event; null: none.
 struct Content {
@@ -126,7 +124,6 @@ struct Discarded {
   std::int64_t letters = 0;  ///< that existed
   Replayed released;         ///< events that they had parked
 };
-Discarded discard_dead(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
-                       const Deed& deed);
+Discarded discard_dead(inbox::Connection& connection, const RowIds& dead_letter_ids, const Deed& deed);
 
 }  // namespace inboxd::operations

@@ -11,8 +11,6 @@
 namespace inboxd::operations {
 namespace {
 
-using Type = inbox::ArrayParameter::Type;
-
 /// Of each shard, to find the sources and types in use.
 constexpr std::int64_t newest_events_asked = 20;
 
@@ -82,12 +80,9 @@ class Search final {
         limit_{limit},
         most_{most},
         by_key_{filter.key && has_key_index(connection)},
-        shards_{inbox::array_of(Type::int4, filter.shards)},
+        shards_{array_parameter(filter.shards)},
         types_{like_patterns(filter.types)},
-        states_{inbox::array_of(Type::text, filter.states)},
-        shard_bytes_{shards_.finish()},
-        type_bytes_{types_.finish()},
-        state_bytes_{states_.finish()} {}
+        states_{array_parameter(filter.states)} {}
 
   NewestEvents run() {
     for (const Window& window : windows_of(event_days(connection_), filter_.received)) {
@@ -108,19 +103,19 @@ class Search final {
   }
 
   Found ask(const Window& window, std::int64_t of_each) {
-    pqxx::params parameters{shard_bytes_,
-                            window.from,
-                            window.until,
-                            type_bytes_,
-                            of_each,
-                            wanted(),
-                            window.from - window.from % day_us,
-                            end_of_day(window.until)};
-    append_bytes(parameters, filter_.key);
-    parameters.append(filter_.handler);
-    parameters.append(state_bytes_);
-    parameters.append(filter_.asks_state());
-    parameters.append(by_key_);
+    const pqxx::params parameters{shards_,
+                                  window.from,
+                                  window.until,
+                                  types_,
+                                  of_each,
+                                  wanted(),
+                                  window.from - window.from % day_us,
+                                  end_of_day(window.until),
+                                  bytes_parameter(filter_.key),
+                                  filter_.handler,
+                                  states_,
+                                  filter_.asks_state(),
+                                  by_key_};
     return read_found(inbox::run_read(connection_, inbox::statements::op_events_newest, parameters));
   }
 
@@ -153,12 +148,9 @@ class Search final {
   const std::int64_t limit_;
   const std::int64_t most_;
   const bool by_key_;
-  inbox::ArrayParameter shards_;
-  inbox::ArrayParameter types_;
-  inbox::ArrayParameter states_;
-  const pqxx::bytes_view shard_bytes_;
-  const pqxx::bytes_view type_bytes_;
-  const pqxx::bytes_view state_bytes_;
+  const pqxx::bytes shards_;
+  const pqxx::bytes types_;
+  const pqxx::bytes states_;
   NewestEvents found_;
 };
 
@@ -209,8 +201,8 @@ NewestEvents newest_events(inbox::Connection& connection, const EventsFilter& fi
 }
 
 std::vector<EventPlace> find_in_ledger(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids) {
-  auto ids = inbox::array_of(Type::uuid, event_ids);
-  return read_all(connection, inbox::statements::op_ledger_find, pqxx::params{ids.finish()}, [](auto row) {
+  const pqxx::params parameters{array_parameter(event_ids)};
+  return read_all(connection, inbox::statements::op_ledger_find, parameters, [](auto row) {
     EventPlace place{row.uuid(), row.int4(), row.int8(), row.int8(), std::nullopt};
     place.received_until = *place.received_from + 1;
     return place;
@@ -236,10 +228,10 @@ std::map<std::string, std::vector<std::string>> names_in_use(inbox::Connection& 
 
 std::vector<EventPlace> search_day(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids,
                                    const std::string& source_id, event::Microseconds day) {
-  auto ids = inbox::array_of(Type::uuid, event_ids);
-  return read_all(
-      connection, inbox::statements::op_event_search, pqxx::params{ids.finish(), source_id, day, day + day_us},
-      [&](auto row) { return EventPlace{row.uuid(), row.int4(), row.int8(), day, day + day_us}; });
+  const pqxx::params parameters{array_parameter(event_ids), source_id, day, day + day_us};
+  return read_all(connection, inbox::statements::op_event_search, parameters, [&](auto row) {
+    return EventPlace{row.uuid(), row.int4(), row.int8(), day, day + day_us};
+  });
 }
 
 std::optional<StoredEvent> read_event(inbox::Connection& connection, const EventPlace& place) {
@@ -308,9 +300,8 @@ EventChange change_event(inbox::Connection& connection, const EventPlace& place,
 
 WaitingRetries retry_waiting(inbox::Connection& connection, const std::string& handler,
                              const std::vector<std::string>& error_classes, std::int64_t limit, bool only_count) {
-  auto classes = like_patterns(error_classes);
   const auto rows = connection.access().run(inbox::statements::op_events_retry_all,
-                                            pqxx::params{handler, classes.finish(), limit, only_count});
+                                            pqxx::params{handler, like_patterns(error_classes), limit, only_count});
   return {rows[0][0].as<std::int64_t>(), rows[0][1].as<std::int64_t>()};
 }
 

@@ -120,11 +120,11 @@ Document document_of(const Edit& edit) {
           {"payload", bytes_of(edit.content.payload)}};
 }
 
-bool bring_back_rest(Context& context, const std::string& verb, const Deed& deed, std::vector<std::int64_t> parking,
-                     Replayed& sum) {
+bool bring_back_rest(Context& context, const std::string& verb, const Deed& deed, RowIds parking, Replayed& sum,
+                     BringBack* bring_back) {
   while (!parking.empty()) {
     if (context.pause(std::chrono::milliseconds{0})) return false;
-    Replayed more = replay_dead(*context.connection, parking, deed, verb);
+    Replayed more = bring_back(*context.connection, parking, deed, verb);
     sum.letters += more.letters;
     sum.restored += more.restored;
     parking = std::move(more.parking);

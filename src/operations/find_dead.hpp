@@ -35,8 +35,8 @@ Document letter_document(const DeadLetter& letter, bool whole);
 std::optional<Edit> edit_of(inbox::Connection& connection, const DeadLetter& letter);
 Document document_of(const Edit& edit);
 
-/// Brings back the events that a transaction of a replay has left parked. False: stopped in between.
-bool bring_back_rest(Context& context, const std::string& verb, const Deed& deed, std::vector<std::int64_t> parking,
-                     Replayed& sum);
+/// Brings back the events that a transaction of a replay or release has left parked. False: stopped in between.
+bool bring_back_rest(Context& context, const std::string& verb, const Deed& deed, RowIds parking, Replayed& sum,
+                     BringBack* bring_back = replay_dead);
 
 }  // namespace inboxd::operations

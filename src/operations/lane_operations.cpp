@@ -1,73 +1,51 @@
-#include <map>
-
-#include "operations/dead_queries.hpp"
+// `lanes`: keys of sequential handlers whose events wait.
 #include "operations/documents.hpp"
+#include "operations/find_dead.hpp"
 #include "operations/key_argument.hpp"
-#include "operations/lane_queries.hpp"
 #include "operations/operation_table.hpp"
+#include "operations/picked_rows.hpp"
+#include "operations/row_columns.hpp"
+#include "operations/stored_event_rows.hpp"
 #include "operations/unknown_name.hpp"
+#include "statements.hpp"
 
 namespace inboxd::operations {
 namespace {
 
-struct ReadFilter {
-  LaneFilter filter;
+/// By handler and key.
+struct LaneFilter {
+  pqxx::params parameters;
   std::optional<Answer> refusal;
 };
 
-ReadFilter filter_of(const std::string& verb, const Arguments& arguments) {
-  ReadFilter out;
-  out.filter.handler = arguments.text("handler");
+LaneFilter lane_filter_of(const std::string& verb, const Arguments& arguments) {
   auto key = read_key(verb, arguments);
-  out.filter.key = std::move(key.key);
-  out.refusal = std::move(key.refusal);
-  return out;
+  return {pqxx::params{arguments.text("handler"), bytes_parameter(key.key)}, std::move(key.refusal)};
 }
 
-struct PickedKeys {
-  std::vector<std::int64_t> ids;
-  std::map<std::string, std::int64_t> handlers;
-  bool more = false;
-};
-
-PickedKeys pick(Context& context, const LaneFilter& filter) {
-  PickedKeys out;
-  std::optional<std::vector<std::int64_t>> agreed;
-  if (!context.agreed.is_null()) {
-    agreed = context.agreed.at("dead_letter_ids").get<std::vector<std::int64_t>>();
-    out.more = context.agreed.at("more").get<bool>();
-  }
-  auto keys = pick_parked(*context.connection, filter, agreed, context.max_rows + 1);
-  if (static_cast<std::int64_t>(keys.size()) > context.max_rows) {
-    out.more = true;
-    keys.pop_back();
-  }
-  for (const auto& key : keys) {
-    out.ids.push_back(key.dead_letter_id);
-    ++out.handlers[key.handler];
-  }
-  return out;
+/// The dead letters that park the keys.
+PickedRows pick_parked(Context& context, const LaneFilter& filter) {
+  return pick_rows(context, "dead_letter_ids", [&](const auto& agreed, std::int64_t limit) {
+    pqxx::params parameters{filter.parameters};
+    agreed ? parameters.append(array_parameter(*agreed)) : parameters.append();
+    parameters.append(limit);
+    return read_picked(*context.connection, inbox::statements::op_lanes_pick, parameters);
+  });
 }
 
 struct Released {
-  std::int64_t events = 0;
+  Replayed sum;
   bool interrupted = false;
 };
 
-Released release(Context& context, const Deed& deed, const std::vector<std::int64_t>& ids) {
+Released release(Context& context, const Deed& deed, const RowIds& ids) {
   Released out;
   bool is_stopped = false;
-  const auto total = static_cast<std::int64_t>(ids.size());
-  const bool interrupted = in_batches(context, {"released keys"}, total, [&](std::int64_t begin, std::int64_t end) {
+  const bool interrupted = in_batches(context, {"released keys"}, std::ssize(ids), [&](auto begin, auto end) {
     if (is_stopped) return end;
-    Replayed some = release_parked(*context.connection, {ids.begin() + begin, ids.begin() + end}, deed);
-    out.events += some.letters;
-    while (!some.parking.empty() && !is_stopped) {
-      is_stopped = context.pause(std::chrono::milliseconds{0});
-      if (is_stopped) break;
-      some = release_parked(*context.connection, some.parking, deed);
-      out.events += some.letters;
-    }
+    const Replayed some = release_parked(*context.connection, {ids.begin() + begin, ids.begin() + end}, deed);
+    out.sum.letters += some.letters;
+    is_stopped = !bring_back_rest(context, "lanes release", deed, some.parking, out.sum, release_parked);
     return end;
   });
   out.interrupted = interrupted || is_stopped;
@@ -77,9 +55,10 @@ Released release(Context& context, const Deed& deed, const std::vector<std::int6
 }  // namespace
 
 Answer functions::lanes_list(Context& context, const Arguments& arguments) {
-  const auto read = filter_of("lanes list", arguments);
-  if (read.refusal) return *read.refusal;
-  Document lanes = list_lanes(*context.connection, read.filter, *arguments.number("limit"));
+  const auto filter = lane_filter_of("lanes list", arguments);
+  if (filter.refusal) return *filter.refusal;
+  Document lanes = list_rows(*context.connection, inbox::statements::op_lanes_list,
+                             pqxx::params{filter.parameters, *arguments.number("limit")}, columns::lane);
   const bool is_empty = lanes.empty();
   Document document{{"lanes", std::move(lanes)}};
   if (!is_empty) return {base::ExitCode::done, std::move(document), ""};
@@ -87,17 +66,17 @@ Answer functions::lanes_list(Context& context, const Arguments& arguments) {
 }
 
 Answer functions::lanes_release(Context& context, const Arguments& arguments) {
-  const auto read = filter_of("lanes release", arguments);
-  if (read.refusal) return *read.refusal;
-  if (!read.filter.handler && !read.filter.key && !arguments.flag("all")) {
+  const auto filter = lane_filter_of("lanes release", arguments);
+  if (filter.refusal) return *filter.refusal;
+  if (!arguments.text("handler") && !arguments.text("key") && !arguments.text("key-hex") && !arguments.flag("all")) {
     return {base::ExitCode::usage, nullptr, "lanes release: pass --handler, --key, --key-hex or --all"};
   }
-  const PickedKeys picked = pick(context, read.filter);
+  const PickedRows picked = pick_parked(context, filter);
   const bool dry_run = arguments.flag("dry-run");
   Document document = {{"dry_run", dry_run},
                        {"matched", picked.ids.size()},
                        {"more", picked.more},
-                       {"handlers", picked.handlers},
+                       {"handlers", picked.names},
                        {"waiting", count_parked_behind(*context.connection, picked.ids)}};
   if (picked.ids.empty()) return nothing_matches(context, arguments, document, "no parked key matches");
   const std::string about_more = picked.more
@@ -108,12 +87,12 @@ Answer functions::lanes_release(Context& context, const Arguments& arguments) {
     return {base::ExitCode::done, document, about_more, {{"dead_letter_ids", picked.ids}, {"more", picked.more}}};
   }
   const Released released = release(context, {context.actor, arguments.asked()}, picked.ids);
-  document["released"] = released.events;
+  document["released"] = released.sum.letters;
   document["interrupted"] = released.interrupted;
   if (!released.interrupted) return {base::ExitCode::done, document, about_more};
-  return {
-      base::ExitCode::try_again, document,
-      "lanes release: stopped after " + std::to_string(released.events) + " events; repeat the command for the rest"};
+  return {base::ExitCode::try_again, document,
+          "lanes release: stopped after " + std::to_string(released.sum.letters) +
+              " events; repeat the command for the rest"};
 }
 
 }  // namespace inboxd::operations

@@ -1,5 +1,4 @@
 // `outbox`: messages that the relay sends, and messages that it cannot send.
-#include <map>
 #include <set>
 #include <variant>
 
@@ -8,7 +7,11 @@
 #include "operations/documents.hpp"
 #include "operations/find_event.hpp"
 #include "operations/operation_table.hpp"
-#include "operations/outbox_queries.hpp"
+#include "operations/picked_rows.hpp"
+#include "operations/row_columns.hpp"
+#include "operations/status_queries.hpp"
+#include "operations/stored_event_rows.hpp"
+#include "statements.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -16,7 +19,11 @@ namespace {
 /// An answer without a match names topics of this many stopped messages.
 constexpr std::int64_t max_named = 1'000;
 
-using Change = std::int64_t(inbox::Connection&, const std::vector<std::int64_t>&, const Deed&);
+/// Which stopped messages a command is about; none of both: all.
+struct StoppedFilter {
+  RowIds outbox_ids;
+  std::vector<std::string> topics;
+};
 
 std::variant<StoppedFilter, Answer> chosen_messages(const std::string& verb, const Arguments& arguments) {
   StoppedFilter filter;
@@ -33,40 +40,38 @@ std::variant<StoppedFilter, Answer> chosen_messages(const std::string& verb, con
   return Answer{base::ExitCode::usage, nullptr, verb + ": pass numbers, --topic or --all"};
 }
 
-/// The ids of the dry run that the caller agreed to.
-std::vector<PickedMessage> pick(Context& context, StoppedFilter filter) {
-  if (!context.agreed.is_null()) {
-    filter.outbox_ids = context.agreed.at("outbox_ids").get<std::vector<std::int64_t>>();
-    if (filter.outbox_ids.empty()) return {};
-  }
-  return pick_stopped(*context.connection, filter, context.max_rows);
+std::vector<PickedRow> pick_stopped(Context& context, const StoppedFilter& filter, std::int64_t limit) {
+  return read_picked(*context.connection, inbox::statements::op_outbox_pick,
+                     pqxx::params{array_parameter(filter.outbox_ids), like_patterns(filter.topics), limit});
 }
 
-std::string nothing_matches(Context& context) {
+std::string no_message_matches(Context& context) {
   std::set<std::string> topics;
-  for (const PickedMessage& message : pick_stopped(*context.connection, {}, max_named)) topics.insert(message.topic);
+  for (const PickedRow& message : pick_stopped(context, {}, max_named)) topics.insert(message.name);
   return "no stopped message matches; " +
          (topics.empty() ? "there is none" : "topics with stopped messages: " + base::joined(topics));
 }
 
-Answer change(Context& context, const Arguments& arguments, const std::string& verb, Change* apply) {
-  auto filter = chosen_messages(verb, arguments);
-  if (auto* const refused = std::get_if<Answer>(&filter)) return std::move(*refused);
-  std::vector<std::int64_t> ids;
-  std::map<std::string, std::int64_t> topics;
-  for (const PickedMessage& message : pick(context, std::get<0>(filter))) {
-    ids.push_back(message.outbox_id);
-    ++topics[message.topic];
-  }
+/// `statement` returns the number of lanes or messages that it has changed.
+Answer change_stopped(Context& context, const Arguments& arguments, const std::string& verb,
+                      const inbox::Statement& statement) {
+  const auto chosen = chosen_messages(verb, arguments);
+  if (const auto* const refused = std::get_if<Answer>(&chosen)) return *refused;
+  const auto [ids, topics, more] = pick_rows(context, "outbox_ids", [&](const auto& agreed, std::int64_t limit) {
+    if (agreed && agreed->empty()) return std::vector<PickedRow>{};
+    auto filter = std::get<StoppedFilter>(chosen);
+    if (agreed) filter.outbox_ids = *agreed;
+    return pick_stopped(context, filter, limit);
+  });
   const bool dry_run = arguments.flag("dry-run");
   Document document = {{"dry_run", dry_run}, {"matched", ids.size()}, {"topics", topics}};
-  if (ids.empty()) return {base::ExitCode::no, document, nothing_matches(context)};
+  if (ids.empty()) return {base::ExitCode::no, document, no_message_matches(context)};
   if (dry_run) return {base::ExitCode::done, document, "", {{"outbox_ids", ids}}};
   std::int64_t done = 0;
-  const Deed deed{context.actor, arguments.asked()};
-  const auto total = static_cast<std::int64_t>(ids.size());
-  const bool interrupted = in_batches(context, {"changed"}, total, [&](std::int64_t begin, std::int64_t end) {
-    done += apply(*context.connection, {ids.begin() + begin, ids.begin() + end}, deed);
+  const bool interrupted = in_batches(context, {"changed"}, std::ssize(ids), [&, &ids = ids](auto begin, auto end) {
+    const pqxx::params parameters{array_parameter(RowIds(ids.begin() + begin, ids.begin() + end)), context.actor,
+                                  arguments.asked()};
+    done += context.connection->access().run(statement, parameters)[0][0].as<std::int64_t>();
     return end;
   });
   document["changed"] = done;
@@ -88,18 +93,20 @@ Answer functions::outbox_list(Context& context, const Arguments& arguments) {
   const OutboxState state = read_outbox_state(*context.connection);
   Document document{
       {"oldest_seconds", seconds_of(state.oldest_age)},
-      {"stopped", list_stopped(*context.connection, arguments.texts("topic"), *arguments.number("limit"))}};
+      {"stopped", list_rows(*context.connection, inbox::statements::op_outbox_list,
+                            pqxx::params{like_patterns(arguments.texts("topic")), *arguments.number("limit")},
+                            columns::stopped_message)}};
   put_count(document, "backlog", state.backlog);
   put_count(document, "waiting", state.waiting);
   return {base::ExitCode::done, std::move(document), ""};
 }
 
 Answer functions::outbox_retry(Context& context, const Arguments& arguments) {
-  return change(context, arguments, "outbox retry", retry_stopped);
+  return change_stopped(context, arguments, "outbox retry", inbox::statements::op_outbox_retry);
 }
 
 Answer functions::outbox_skip(Context& context, const Arguments& arguments) {
-  return change(context, arguments, "outbox skip", skip_stopped);
+  return change_stopped(context, arguments, "outbox skip", inbox::statements::op_outbox_skip);
 }
 
 std::vector<Operation> outbox_operations() {

@@ -60,8 +60,7 @@ bool PartitionState::is_held() const {
 }
 
 std::vector<PartitionState> read_partitions(inbox::Connection& connection, const PartitionFilter& filter) {
-  auto topics = like_patterns(filter.topics);
-  const pqxx::params parameters{topics.finish(), filter.only_newest, filter.only_halted,
+  const pqxx::params parameters{like_patterns(filter.topics), filter.only_newest, filter.only_halted,
                                 static_cast<int>(live_within.count())};
   return read_all(connection, inbox::statements::op_shards, parameters, read_partition);
 }
@@ -95,16 +94,16 @@ std::optional<std::int64_t> seek(inbox::Connection& connection, std::int32_t sha
 
 std::vector<AcceptedRecreation> accept_recreated(inbox::Connection& connection, const std::vector<PartitionState>& seen,
                                                  const std::string& actor) {
-  inbox::ArrayParameter shards{inbox::ArrayParameter::Type::int4};
-  inbox::ArrayParameter incarnations{inbox::ArrayParameter::Type::text};
+  std::vector<std::int32_t> shards;
+  std::vector<std::string> incarnations;
   for (const auto& partition : seen) {
-    shards.add(partition.shard_id);
-    incarnations.add(partition.new_incarnation.value_or(""));
+    shards.push_back(partition.shard_id);
+    incarnations.push_back(partition.new_incarnation.value_or(""));
   }
+  const pqxx::params parameters{array_parameter(shards), array_parameter(incarnations), actor};
   std::vector<AcceptedRecreation> out;
   for (const auto& found :
-       connection.access().run(inbox::statements::op_shard_accept_incarnation,
-                               pqxx::params{shards.finish(), incarnations.finish(), actor}, Effect::writes)) {
+       connection.access().run(inbox::statements::op_shard_accept_incarnation, parameters, Effect::writes)) {
     inbox::RowReader row{found};
     out.push_back({row.int4(), row.text(), row.text()});
   }

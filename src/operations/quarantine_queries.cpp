@@ -13,6 +13,11 @@ namespace {
 using Effect = inbox::Connection::Access::Effect;
 using Type = inbox::ArrayParameter::Type;
 
+pqxx::params parameters_of(const QuarantineFilter& filter) {
+  return pqxx::params{like_patterns(filter.topics), like_patterns(filter.reasons), filter.received.since,
+                      filter.received.until};
+}
+
 RawRecord read_raw(inbox::RowReader row) {
   return {row.int8(),        row.int4(),        row.text(),        row.int4(), row.int8(), row.text(),
           row.maybe_bytes(), row.maybe_bytes(), row.maybe_bytes(), row.maybe_int8()};
@@ -26,10 +31,8 @@ Document find(inbox::Connection& connection, const pqxx::params& parameters) {
 }  // namespace
 
 Document list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter, std::int64_t limit) {
-  auto topics = like_patterns(filter.topics);
-  auto reasons = like_patterns(filter.reasons);
-  const pqxx::params parameters{topics.finish(), reasons.finish(), filter.received.since, filter.received.until, limit};
-  return list_rows(connection, inbox::statements::op_quarantine_list, parameters, columns::quarantined_record);
+  return list_rows(connection, inbox::statements::op_quarantine_list, pqxx::params{parameters_of(filter), limit},
+                   columns::quarantined_record);
 }
 
 Document find_quarantined(inbox::Connection& connection, std::int64_t quarantine_id) {
@@ -43,14 +46,11 @@ Document find_quarantined(inbox::Connection& connection, const std::string& topi
 
 std::vector<PickedRecord> pick_quarantined(inbox::Connection& connection, const QuarantineFilter& filter,
                                            std::int64_t limit) {
-  auto topics = like_patterns(filter.topics);
-  auto reasons = like_patterns(filter.reasons);
-  auto ids = inbox::array_of(Type::int8, filter.quarantine_ids);
-  pqxx::params parameters{topics.finish(), reasons.finish(), filter.received.since, filter.received.until};
+  pqxx::params parameters{parameters_of(filter)};
   if (filter.quarantine_ids.empty())
     parameters.append();
   else
-    parameters.append(ids.finish());
+    parameters.append(array_parameter(filter.quarantine_ids));
   parameters.append(limit);
   return read_all(connection, inbox::statements::op_quarantine_pick, parameters,
                   [](auto row) { return PickedRecord{row.int8(), row.text(), row.int8(), row.flag()}; });
@@ -58,19 +58,17 @@ std::vector<PickedRecord> pick_quarantined(inbox::Connection& connection, const 
 
 std::vector<RawRecord> read_quarantined(inbox::Connection& connection,
                                         const std::vector<std::int64_t>& quarantine_ids) {
-  auto ids = inbox::array_of(Type::int8, quarantine_ids);
-  return read_all(connection, inbox::statements::op_quarantine_read, pqxx::params{ids.finish()}, read_raw);
+  return read_all(connection, inbox::statements::op_quarantine_read, pqxx::params{array_parameter(quarantine_ids)},
+                  read_raw);
 }
 
 std::vector<KnownId> find_known(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids) {
-  auto ids = inbox::array_of(Type::uuid, event_ids);
-  return read_all(connection, inbox::statements::op_quarantine_known, pqxx::params{ids.finish()},
+  return read_all(connection, inbox::statements::op_quarantine_known, pqxx::params{array_parameter(event_ids)},
                   [](auto row) { return KnownId{row.uuid(), row.int8()}; });
 }
 
 std::optional<Retried> retry_quarantined(inbox::Connection& connection, const RereadRecords& records,
                                          const Deed& deed) {
-  auto ids = inbox::array_of(Type::int8, records.quarantine_ids);
   inbox::LedgerColumns ledger{records.events};
   inbox::ArrayParameter shard{Type::int4}, kafka{Type::timestamptz}, still_id{Type::int8}, reason{Type::text},
       detail{Type::text};
@@ -85,7 +83,7 @@ std::optional<Retried> retry_quarantined(inbox::Connection& connection, const Re
     reason.add(record.reason);
     detail.add(record.detail);
   }
-  pqxx::params parameters{deed.actor, deed.asked, ids.finish(), ledger.repeats};
+  pqxx::params parameters{deed.actor, deed.asked, array_parameter(records.quarantine_ids), ledger.repeats};
   for (inbox::ArrayParameter* const array : ledger.in_order()) parameters.append(array->finish());
   parameters.append(shard.finish());
   for (inbox::ArrayParameter* const array : columns.in_order()) parameters.append(array->finish());
@@ -97,9 +95,8 @@ std::optional<Retried> retry_quarantined(inbox::Connection& connection, const Re
 
 std::int64_t discard_quarantined(inbox::Connection& connection, const std::vector<std::int64_t>& quarantine_ids,
                                  const Deed& deed) {
-  auto ids = inbox::array_of(Type::int8, quarantine_ids);
-  const auto rows = connection.access().run(inbox::statements::op_quarantine_discard,
-                                            pqxx::params{ids.finish(), deed.actor, deed.asked}, Effect::writes);
+  const pqxx::params parameters{array_parameter(quarantine_ids), deed.actor, deed.asked};
+  const auto rows = connection.access().run(inbox::statements::op_quarantine_discard, parameters, Effect::writes);
   return rows[0][0].as<std::int64_t>();
 }
 

@@ -10,7 +10,6 @@
 #include "operations/finding_kinds.hpp"
 #include "operations/handler_agreement.hpp"
 #include "operations/growth_queries.hpp"
-#include "operations/outbox_queries.hpp"
 #include "operations/partition_queries.hpp"
 #include "operations/reading_queries.hpp"
 #include "operations/status_queries.hpp"

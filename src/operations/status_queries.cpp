@@ -14,6 +14,9 @@ namespace {
 constexpr std::int64_t max_runs = 12'000;
 constexpr std::int64_t max_letters = 100'000;
 constexpr std::int64_t max_quarantined = 100'000;
+constexpr std::int64_t max_messages = 100'000;
+
+Count count_of_messages(std::int64_t number) { return {number, number >= max_messages}; }
 
 HandlerState read_handler(inbox::RowReader row) {
   HandlerState out;
@@ -92,6 +95,16 @@ QuarantineState count_quarantined(inbox::Connection& connection) {
       });
   for (const QuarantineGroup& group : out.groups) out.total.number += group.records;
   out.total.at_least = out.total.number == max_quarantined;
+  return out;
+}
+
+OutboxState read_outbox_state(inbox::Connection& connection) {
+  inbox::RowReader row{inbox::run_read(connection, inbox::statements::op_outbox_state, pqxx::params{max_messages})[0]};
+  OutboxState out;
+  out.backlog = count_of_messages(row.int8());
+  if (const auto age = row.maybe_int8()) out.oldest_age = std::chrono::microseconds{*age};
+  out.stopped = count_of_messages(row.int8());
+  out.waiting = count_of_messages(row.int8());
   return out;
 }
 

@@ -65,6 +65,15 @@ struct QuarantineState {
 };
 QuarantineState count_quarantined(inbox::Connection& connection);
 
+/// Messages on their way to Kafka.
+struct OutboxState {
+  Count backlog;                                        ///< to send
+  std::optional<std::chrono::microseconds> oldest_age;  ///< of these
+  Count stopped;                                        ///< keys and topics
+  Count waiting;                                        ///< messages in them
+};
+OutboxState read_outbox_state(inbox::Connection& connection);
+
 /// A live daemon has been seen within this time.
 inline constexpr std::chrono::seconds live_within{15};
 

@@ -6,7 +6,7 @@
 
 namespace inboxd::operations {
 
-inbox::ArrayParameter like_patterns(const std::vector<std::string>& names) {
+pqxx::bytes like_patterns(const std::vector<std::string>& names) {
   std::vector<std::string> out;
   for (const std::string& name : names) {
     const bool is_prefix = name.ends_with('*');
@@ -18,15 +18,12 @@ inbox::ArrayParameter like_patterns(const std::vector<std::string>& names) {
     if (is_prefix) pattern += '%';
     out.push_back(std::move(pattern));
   }
-  return inbox::array_of(inbox::ArrayParameter::Type::text, out);
+  return array_parameter(out);
 }
 
-void append_bytes(pqxx::params& into, const std::optional<std::string>& bytes) {
-  if (bytes) {
-    into.append(pqxx::binary_cast(*bytes));
-  } else {
-    into.append();
-  }
+pqxx::params bytes_parameter(const std::optional<std::string>& bytes) {
+  if (!bytes) return pqxx::params{nullptr};
+  return pqxx::params{pqxx::bytes{pqxx::binary_cast(*bytes)}};
 }
 
 bool cut_key(std::optional<std::string>& key) {
@@ -59,6 +56,11 @@ StoredEvent read_stored_event(inbox::RowReader& row, bool with_payload) {
     out.headers = row.maybe_bytes();
   }
   return out;
+}
+
+std::vector<PickedRow> read_picked(inbox::Connection& connection, const inbox::Statement& statement,
+                                   const pqxx::params& parameters) {
+  return read_all(connection, statement, parameters, [](auto row) { return PickedRow{row.int8(), row.text()}; });
 }
 
 void write_audit(inbox::Connection& connection, const std::string& actor, const std::string& operation,

@@ -4,6 +4,7 @@
 #include <optional>
 #include <pqxx/pqxx>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "inbox/connection_access.hpp"
 #include "inbox/row_reader.hpp"
 #include "operations/columns.hpp"
+#include "operations/picked_rows.hpp"
 #include "operations/stored_event.hpp"
 
 /// How the statements of this room send and read values; defined in stored_event.cpp. Private to the room.
@@ -23,8 +25,19 @@ inline constexpr std::size_t shown_key = 256;
 /// Cuts a longer key, text at a character's beginning. True: it was longer.
 bool cut_key(std::optional<std::string>& key);
 
-/// Adds a parameter of type bytea. The bytes must outlive the parameters.
-void append_bytes(pqxx::params& into, const std::optional<std::string>& bytes);
+/// A parameter of type bytea, which owns its bytes.
+pqxx::params bytes_parameter(const std::optional<std::string>& bytes);
+
+/// An array of int4, int8, uuid or text as a parameter, which owns its bytes.
+template <class Element>
+pqxx::bytes array_parameter(const std::vector<Element>& elements) {
+  using Type = inbox::ArrayParameter::Type;
+  constexpr Type type = std::is_same_v<Element, std::int32_t>   ? Type::int4
+                        : std::is_same_v<Element, std::int64_t> ? Type::int8
+                        : std::is_same_v<Element, base::Uuid>   ? Type::uuid
+                                                                : Type::text;
+  return pqxx::bytes{inbox::array_of(type, elements).finish()};
+}
 
 /// Reads the 14 columns `shard_id … received_at`, which all statements on events share, then payload and headers.
 StoredEvent read_stored_event(inbox::RowReader& row, bool with_payload);
@@ -50,8 +63,12 @@ auto read_all(inbox::Connection& connection, const inbox::Statement& statement, 
   return out;
 }
 
+/// The rows of a statement that selects ids and names.
+std::vector<PickedRow> read_picked(inbox::Connection& connection, const inbox::Statement& statement,
+                                   const pqxx::params& parameters);
+
 /// Exact names and prefixes (ending in *) as LIKE patterns with the meaning of inbox.matches, for statements that read
 /// many rows: a function call for each row would dominate their cost.
-inbox::ArrayParameter like_patterns(const std::vector<std::string>& names);
+pqxx::bytes like_patterns(const std::vector<std::string>& names);
 
 }  // namespace inboxd::operations

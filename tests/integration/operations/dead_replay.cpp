@@ -119,7 +119,7 @@ TEST_CASE("two simultaneous replays replay every dead letter once") {
   drop_events(inbox);
   std::vector<std::int64_t> ids;
   for (const auto& dead_letter : operations::pick_dead(inbox.connection(), {}, false, 10'000))
-    ids.push_back(dead_letter.dead_letter_id);
+    ids.push_back(dead_letter.id);
   std::int64_t replayed[2] = {0, 0};
   {
     std::vector<std::jthread> people;
@@ -146,7 +146,7 @@ TEST_CASE("a replay during another counts events that the other took, and only i
   const auto other = inbox.connect();
   runner.context.pause = [&](milliseconds) {  // after the first ten
     std::vector<std::int64_t> rest;
-    for (const auto& letter : operations::pick_dead(*other, {}, false, 100)) rest.push_back(letter.dead_letter_id);
+    for (const auto& letter : operations::pick_dead(*other, {}, false, 100)) rest.push_back(letter.id);
     if (!rest.empty()) operations::replay_dead(*other, rest, {"bob", "--all"});
     return false;
   };
