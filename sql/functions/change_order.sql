@@ -3,9 +3,9 @@
 -- p_new_keys: the order key has changed, so lanes end and their events run again in their turn. All leases of the
 -- handler end, so no settlement of an earlier configuration is recorded. Called after lock_routing.
 --
--- It repeats until a new snapshot has no row that contradicts the new order: a claim that was open when a statement began
--- may have split a row, and the statement does not see the new row. A statement that has changed nothing proves nothing:
--- it may have waited for a settlement that replaced the row by its retry.
+-- It repeats until a new snapshot has no row that contradicts the new order: a claim that was open when a statement
+-- began may have split a row, and the statement does not see the new row. A statement that has changed nothing proves
+-- nothing: it may have waited for a settlement that replaced the row by its retry.
 --
 -- Locks: as inbox.await_settlements; then its window, its dead letters of lanes in order of id, and deliveries. Rows
 -- that are not leased are locked by statements that wait for no other delivery. Indexes: delivery_order,
