@@ -11,9 +11,11 @@ by_text as materialized (
   select x.dead_letter_id from inbox.dead_letter x
   where x.source_id = $2::text and not exists (select from by_id) and not exists (select from by_place))
 select distinct on (x.event_id, x.shard_id, x."offset") x.shard_id, s.topic, s.partition, x."offset", x.event_id,
-       x.source_id, x.event_type, x.source, x.subject, substr(x.key, 1, 257), length(x.payload),
-       (extract(epoch from x.occurred_at) * 1000000)::bigint, (extract(epoch from x.kafka_timestamp) * 1000000)::bigint,
-       (extract(epoch from x.received_at) * 1000000)::bigint
+       coalesce(x.source_id, x.event_id::text) as source_id, x.event_type, x.source, x.subject,
+       substr(x.key, 1, 257) as key, length(x.payload) as payload_size,
+       (extract(epoch from x.occurred_at) * 1000000)::bigint as occurred_at,
+       (extract(epoch from x.kafka_timestamp) * 1000000)::bigint as kafka_timestamp,
+       (extract(epoch from x.received_at) * 1000000)::bigint as received_at
 from (select dead_letter_id from by_id union select dead_letter_id from by_place
       union select dead_letter_id from by_text) found
 join inbox.dead_letter x using (dead_letter_id) join inbox.shard s using (shard_id)

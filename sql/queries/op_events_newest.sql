@@ -105,9 +105,11 @@ summary as (
                min(received_at) filter (where inside) as oldest_inside
         from looked group by case when not $13::boolean then shard_id end) x)
 select summary.n, summary.oldest, summary.sure_from,
-       e.shard_id, h.topic, h.partition, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject,
-       substr(e.key, 1, 257), length(e.payload), (extract(epoch from e.occurred_at) * 1000000)::bigint,
-       (extract(epoch from e.kafka_timestamp) * 1000000)::bigint, (extract(epoch from e.received_at) * 1000000)::bigint
+       e.shard_id, h.topic, h.partition, e."offset", e.event_id, coalesce(e.source_id, e.event_id::text) as source_id,
+       e.event_type, e.source, e.subject, substr(e.key, 1, 257) as key, length(e.payload) as payload_size,
+       (extract(epoch from e.occurred_at) * 1000000)::bigint as occurred_at,
+       (extract(epoch from e.kafka_timestamp) * 1000000)::bigint as kafka_timestamp,
+       (extract(epoch from e.received_at) * 1000000)::bigint as received_at
 from summary
 left join (
   (select shard_id, "offset", received_at from looked

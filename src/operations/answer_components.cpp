@@ -59,16 +59,6 @@ Document dead_letter(const std::string& event) {
   return extended(schema_of(columns::dead_letter), {{"event", reference(event)}});
 }
 
-/// The content that a handler gets in place of the event's own.
-Document edit() {
-  return object({{"handler", text()},
-                 {"edited_at", time()},
-                 {"edited_by", text()},
-                 {"payload_size", or_null(integer("bytes"))},
-                 {"headers", headers()},
-                 {"payload", or_null(bytes())}});
-}
-
 Document range() { return object({{"from", integer()}, {"to", integer("exclusive")}}); }
 
 Document window() {
@@ -106,7 +96,7 @@ Document components() {
           {"DeadLetter",
            extended(dead_letter("Event"),
                     {{"reasons", list(schema_of(columns::reason))}, {"edit", or_null(reference("Edit"))}})},
-          {"Edit", edit()},
+          {"Edit", with_content(schema_of(columns::edit))},
           {"Lane", schema_of(columns::lane)},
           {"QuarantinedRecord", schema_of(columns::quarantined_record)},
           {"WholeQuarantinedRecord", with_content(schema_of(columns::quarantined_record))},

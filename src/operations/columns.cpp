@@ -81,13 +81,13 @@ Document value_of(const pqxx::field& field, ColumnType type) {
   }
 }
 
+}  // namespace
+
 std::optional<std::string> bytes_in(const pqxx::field& field) {
   if (field.is_null()) return std::nullopt;
   const auto bytes = field.as<pqxx::bytes>();
   return std::string{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-
-}  // namespace
 
 Document schema_of(Columns columns) {
   Document out = schema::object({});

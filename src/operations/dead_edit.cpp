@@ -120,7 +120,7 @@ Answer functions::dead_edit(Context& context, const Arguments& arguments) {
   if (refusal) return std::move(*refusal);
   // A second edit changes the first.
   const auto earlier = edit_of(*context.connection, letter);
-  Content content = earlier ? earlier->content : Content{letter.event.payload, letter.event.headers};
+  Content content = earlier ? earlier->content : letter.event.content;
   Document document = {{"dry_run", arguments.flag("dry-run")},
                        {"dead_letter_id", letter.dead_letter_id},
                        {"event_id", letter.event.event_id.text()},

@@ -207,7 +207,7 @@ Answer functions::dead_show(Context& context, const Arguments& arguments) {
   for (const auto& letter : find_dead(*context.connection, found.dead_letter_ids, found.event_ids)) {
     Document document = letter_document(letter, true);
     const auto edit = edit_of(*context.connection, letter);
-    document["edit"] = edit ? document_of(*edit) : Document(nullptr);
+    document["edit"] = edit ? edit->document : Document(nullptr);
     letters.push_back(std::move(document));
   }
   return {base::ExitCode::done, {{"dead_letters", std::move(letters)}}, ""};

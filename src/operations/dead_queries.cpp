@@ -26,21 +26,6 @@ pqxx::params with_ids(const DeadFilter& filter) {
                       array_parameter(filter.event_ids)};
 }
 
-DeadLetter read_letter(inbox::RowReader row) {
-  DeadLetter out;
-  out.dead_letter_id = row.int8();
-  out.handler = row.text();
-  out.state = row.text();
-  out.attempts = row.int4();
-  out.died_at = row.int8();
-  out.error_class = row.text();
-  out.message = row.text();
-  out.reasons = row.maybe_text();
-  out.notes = row.maybe_text();
-  out.event = read_stored_event(row, true);
-  return out;
-}
-
 /// Parked events that a transaction brings back, about.
 constexpr int max_parked = 1'000;
 
@@ -87,14 +72,24 @@ Document list_dead(inbox::Connection& connection, const DeadFilter& filter, std:
 std::vector<DeadLetter> find_dead(inbox::Connection& connection, const RowIds& dead_letter_ids,
                                   const std::vector<base::Uuid>& event_ids) {
   const pqxx::params parameters{array_parameter(dead_letter_ids), array_parameter(event_ids)};
-  return read_all(connection, inbox::statements::op_dead_find, parameters, read_letter);
+  std::vector<DeadLetter> out;
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_find, parameters)) {
+    out.push_back({row["dead_letter_id"].as<std::int64_t>(), row["handler"].as<std::string>(),
+                   row["state"].as<std::string>(), row["died_at"].as<event::Microseconds>(),
+                   read_row(row, columns::dead_letter), Document::parse(row["reasons"].view(), nullptr, false),
+                   read_stored_event(row, Extent::whole)});
+  }
+  return out;
 }
 
 std::vector<StoredEvent> identify_dead(inbox::Connection& connection, const DeadIdentity& identity) {
   const auto event_id = identity.event_id ? std::optional{identity.event_id->text()} : std::nullopt;
-  return read_all(connection, inbox::statements::op_dead_identify,
-                  pqxx::params{event_id, identity.source_id, identity.topic, identity.partition, identity.offset},
-                  [](auto row) { return read_stored_event(row, false); });
+  const pqxx::params parameters{event_id, identity.source_id, identity.topic, identity.partition, identity.offset};
+  std::vector<StoredEvent> out;
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_identify, parameters)) {
+    out.push_back(read_stored_event(row));
+  }
+  return out;
 }
 
 DeadGroups group_dead(inbox::Connection& connection, const DeadFilter& filter, const std::optional<std::string>& by,
@@ -140,10 +135,12 @@ Replayed release_parked(inbox::Connection& connection, const RowIds& dead_letter
 
 std::vector<Edit> read_edits(inbox::Connection& connection, std::int32_t shard_id, std::int64_t offset,
                              const base::Uuid& event_id) {
-  return read_all(
-      connection, inbox::statements::op_edits, pqxx::params{shard_id, offset, event_id.text()}, [](auto row) {
-        return Edit{row.text(), row.int8(), row.text(), row.maybe_int8(), {row.maybe_bytes(), row.maybe_bytes()}};
-      });
+  const pqxx::params parameters{shard_id, offset, event_id.text()};
+  std::vector<Edit> out;
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_edits, parameters)) {
+    out.push_back({row["handler"].as<std::string>(), read_content(row), read_row(row, columns::edit, Extent::whole)});
+  }
+  return out;
 }
 
 std::optional<Replayed> edit_dead(inbox::Connection& connection, std::int64_t dead_letter_id, const Content& content,

@@ -15,13 +15,10 @@ struct DeadLetter {
   std::int64_t dead_letter_id = 0;
   std::string handler;
   std::string state;  ///< dead, expired, parked
-  std::int32_t attempts = 0;
   event::Microseconds died_at = 0;
-  std::string error_class;  ///< of the last attempt
-  std::string message;
-  std::optional<std::string> reasons;  ///< JSON, every attempt; only if the whole was requested
-  std::optional<std::string> notes;
-  StoredEvent event;
+  Document document;  ///< as columns::dead_letter
+  Document reasons;   ///< of every attempt
+  StoredEvent event;  ///< whole
 };
 
 /// Selects dead letters. Every given field must match.
@@ -97,19 +94,11 @@ Replayed replay_dead(inbox::Connection& connection, const RowIds& dead_letter_id
 Replayed release_parked(inbox::Connection& connection, const RowIds& dead_letter_ids, const Deed& deed,
                         const std::string& operation = "lanes release");
 
-/// Payload and headers (packed) of an event; null: none.
-struct Content {
-  std::optional<std::string> payload;
-  std::optional<std::string> headers;
-};
-
 /// The content that a handler gets in place of an event's own.
 struct Edit {
   std::string handler;
-  event::Microseconds edited_at = 0;
-  std::string edited_by;
-  std::optional<std::int64_t> payload_size;
   Content content;
+  Document document;  ///< as columns::edit, with the content
 };
 /// Edits of an event, at most a single edit for each handler.
 std::vector<Edit> read_edits(inbox::Connection& connection, std::int32_t shard_id, std::int64_t offset,

@@ -53,31 +53,6 @@ Document worker_of(const std::optional<Worker>& worker) {
   return {{"host", worker->host}, {"process_id", worker->process_id}};
 }
 
-Document summary_of(const StoredEvent& event) {
-  Document out{{"event_id", event.event_id.text()},
-               {"source_id", event.source_id.value_or(event.event_id.text())},
-               {"topic", event.topic},
-               {"partition", event.partition},
-               {"offset", event.offset},
-               {"event_type", event.event_type},
-               {"source", text_of(event.source)},
-               {"subject", text_of(event.subject)},
-               {"key", bytes_of(event.key)},
-               {"payload_size", event.payload_size ? Document(*event.payload_size) : Document(nullptr)},
-               {"occurred_at", time_of(event.occurred_at)},
-               {"kafka_timestamp", time_of(event.kafka_timestamp)},
-               {"received_at", time_of(event.received_at)}};
-  if (event.key_is_cut) out["key_is_cut"] = true;
-  return out;
-}
-
-Document whole_of(const StoredEvent& event) {
-  Document out = summary_of(event);
-  out["headers"] = headers_of(event.headers);
-  out["payload"] = bytes_of(event.payload);
-  return out;
-}
-
 std::string base64(std::string_view bytes) {
   static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;

@@ -26,10 +26,6 @@ Document range_of(const event::OffsetRange& range);
 Document headers_of(const std::optional<std::string>& packed);
 Document worker_of(const std::optional<Worker>& worker);
 
-/// The event without payload and headers.
-Document summary_of(const StoredEvent& event);
-Document whole_of(const StoredEvent& event);
-
 std::string base64(std::string_view bytes);
 
 }  // namespace inboxd::operations

@@ -42,7 +42,7 @@ EventFile open_file(Context& context, const EventPlace& place) {
 }
 
 Document event_document(const EventFile& file) {
-  Document out = file.event ? whole_of(*file.event)
+  Document out = file.event ? file.event->document
                             : Document{{"event_id", file.place.event_id.text()},
                                        {"partition_id", file.place.shard_id},
                                        {"offset", file.place.offset}};
@@ -84,10 +84,10 @@ Document state_of(const OpenDelivery& delivery) {
 Document state_of(const DeadLetter& letter) {
   return {{"handler", letter.handler},
           {"state", letter.state},
-          {"attempts", letter.attempts},
+          {"attempts", letter.document.at("attempts")},
           {"due_at", nullptr},
           {"finished_at", time_of(letter.died_at)},
-          {"last_error", letter.message},
+          {"last_error", letter.document.at("last_error")},
           {"worker", nullptr},
           {"dead_letter_id", letter.dead_letter_id}};
 }
@@ -119,7 +119,8 @@ void add_beginning(const EventFile& file, std::vector<Moment>& out) {
   if (event.occurred_at) out.push_back({*event.occurred_at, "occurred", "", "by the producer's clock"});
   if (event.kafka_timestamp) {
     out.push_back({*event.kafka_timestamp, "written to Kafka", "",
-                   event.topic + "/" + std::to_string(event.partition) + "/" + std::to_string(event.offset)});
+                   event.document.at("topic").get<std::string>() + "/" + event.document.at("partition").dump() + "/" +
+                       std::to_string(event.offset)});
   }
   out.push_back({event.received_at, "received", "", "stored in the inbox"});
 }
@@ -147,7 +148,7 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
       return (o.outcome == "dead" || o.outcome == "expired") && o.handler == letter.handler;
     };
     const bool is_told = std::any_of(file.history.outcomes.begin(), file.history.outcomes.end(), tells_it);
-    if (!is_told) out.push_back({letter.died_at, letter.state, letter.handler, letter.message});
+    if (!is_told) out.push_back({letter.died_at, letter.state, letter.handler, letter.document.at("last_error")});
   }
   for (const auto& note : file.history.notes) out.push_back({note.at, note.what, "", note.who});
   for (const auto& delivery : file.history.deliveries) {
@@ -215,7 +216,7 @@ Answer functions::events_list(Context& context, const Arguments& arguments) {
   filter.received = {arguments.time("since"), arguments.time("until")};
   const auto found = newest_events(connection, filter, *arguments.number("limit"), *arguments.number("search"));
   Document events = Document::array();
-  for (const auto& event : found.events) events.push_back(summary_of(event));
+  for (const auto& event : found.events) events.push_back(event.document);
   Answer out;
   if (events.empty()) {
     out = nothing_matches(context, arguments, Document::object(), "no event matches");
@@ -234,7 +235,7 @@ Answer functions::events_list(Context& context, const Arguments& arguments) {
 Answer functions::events_show(Context& context, const Arguments& arguments) {
   return tell(context, arguments, [](const EventFile& file) {
     Document edits = Document::array();
-    for (const auto& edit : file.edits) edits.push_back(document_of(edit));
+    for (const auto& edit : file.edits) edits.push_back(edit.document);
     return Document{{"event", event_document(file)},
                     {"handlers", handler_states(file)},
                     {"failures", failures_of(file)},

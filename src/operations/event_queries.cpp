@@ -56,12 +56,11 @@ struct Found {
 
 Found read_found(const pqxx::result& rows) {
   Found out;
-  for (const auto& found : rows) {
-    inbox::RowReader row{found};
-    out.looked_at = row.int8();
-    out.oldest = row.maybe_int8();
-    out.sure_from = row.maybe_int8();
-    if (!found[3].is_null()) out.events.push_back(read_stored_event(row, false));
+  for (const auto& row : rows) {
+    out.looked_at = row[0].as<std::int64_t>();
+    out.oldest = row[1].as<std::optional<event::Microseconds>>();
+    out.sure_from = row[2].as<std::optional<event::Microseconds>>();
+    if (!row["event_id"].is_null()) out.events.push_back(read_stored_event(row));
   }
   return out;
 }
@@ -240,8 +239,7 @@ std::optional<StoredEvent> read_event(inbox::Connection& connection, const Event
     const auto rows = inbox::run_read(connection, inbox::statements::op_event,
                                       pqxx::params{place.shard_id, place.offset, from, until});
     if (rows.empty()) return std::nullopt;
-    inbox::RowReader row{rows[0]};
-    return read_stored_event(row, true);
+    return read_stored_event(rows[0], Extent::whole);
   };
   if (place.received_from) {
     if (auto found = read(place.received_from, place.received_until)) return found;

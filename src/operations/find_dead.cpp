@@ -87,20 +87,9 @@ FoundLetters find_letters(Context& context, const std::string& verb, const std::
 }
 
 Document letter_document(const DeadLetter& letter, bool whole) {
-  Document out = {{"dead_letter_id", letter.dead_letter_id},
-                  {"handler", letter.handler},
-                  {"state", letter.state},
-                  {"attempts", letter.attempts},
-                  {"died_at", time_of(letter.died_at)},
-                  {"error_class", letter.error_class},
-                  {"last_error", letter.message},
-                  {"notes", text_of(letter.notes)}};
-  if (whole) {
-    out["reasons"] = Document::parse(letter.reasons.value_or("[]"), nullptr, false);
-    out["event"] = whole_of(letter.event);
-  } else {
-    out["event"] = summary_of(letter.event);
-  }
+  Document out = letter.document;
+  if (whole) out["reasons"] = letter.reasons;
+  out["event"] = whole ? letter.event.document : summary_of(letter.event);
   return out;
 }
 
@@ -109,15 +98,6 @@ std::optional<Edit> edit_of(inbox::Connection& connection, const DeadLetter& let
     if (edit.handler == letter.handler) return std::move(edit);
   }
   return std::nullopt;
-}
-
-Document document_of(const Edit& edit) {
-  return {{"handler", edit.handler},
-          {"edited_at", time_of(edit.edited_at)},
-          {"edited_by", edit.edited_by},
-          {"payload_size", edit.payload_size ? Document(*edit.payload_size) : Document(nullptr)},
-          {"headers", headers_of(edit.content.headers)},
-          {"payload", bytes_of(edit.content.payload)}};
 }
 
 bool bring_back_rest(Context& context, const std::string& verb, const Deed& deed, RowIds parking, Replayed& sum,

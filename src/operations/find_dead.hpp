@@ -33,7 +33,6 @@ Document letter_document(const DeadLetter& letter, bool whole);
 
 /// The edit of a dead letter by an earlier `dead edit`.
 std::optional<Edit> edit_of(inbox::Connection& connection, const DeadLetter& letter);
-Document document_of(const Edit& edit);
 
 /// Brings back the events that a transaction of a replay or release has left parked. False: stopped in between.
 bool bring_back_rest(Context& context, const std::string& verb, const Deed& deed, RowIds parking, Replayed& sum,

@@ -84,6 +84,14 @@ inline constexpr Column dead_letter[]{
     maybe({"notes", text}),
 };
 
+/// The content that a handler gets in place of the event's own; without it.
+inline constexpr Column edit[]{
+    {"handler", text},
+    {"edited_at", time},
+    {"edited_by", text},
+    maybe({"payload_size", size, "bytes"}),
+};
+
 /// With the columns by which the dead letters are grouped.
 inline constexpr Column dead_group[]{
     optional({"handler", text, "", "HANDLER"}),

@@ -1,6 +1,7 @@
 #include "operations/stored_event.hpp"
 
 #include "base/text.hpp"
+#include "operations/row_columns.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -33,29 +34,25 @@ bool cut_key(std::optional<std::string>& key) {
   return true;
 }
 
-StoredEvent read_stored_event(inbox::RowReader& row, bool with_payload) {
-  StoredEvent out;
-  out.shard_id = row.int4();
-  out.topic = row.text();
-  out.partition = row.int4();
-  out.offset = row.int8();
-  out.event_id = row.uuid();
-  out.source_id = row.maybe_text();
-  out.event_type = row.text();
-  out.source = row.maybe_text();
-  out.subject = row.maybe_text();
-  out.key = row.maybe_bytes();
-  out.payload_size = row.maybe_int8();
-  out.occurred_at = row.maybe_int8();
-  out.kafka_timestamp = row.maybe_int8();
-  out.received_at = row.int8();
-  if (!with_payload) {
-    out.key_is_cut = cut_key(out.key);
-  } else {
-    out.payload = row.maybe_bytes();
-    out.headers = row.maybe_bytes();
-  }
+Document summary_of(const StoredEvent& event) {
+  Document out = event.document;
+  out.erase("payload");
+  out.erase("headers");
   return out;
+}
+
+Content read_content(const pqxx::row& row) { return {bytes_in(row["payload"]), bytes_in(row["headers"])}; }
+
+StoredEvent read_stored_event(const pqxx::row& row, Extent extent) {
+  using MaybeTime = std::optional<event::Microseconds>;
+  return {row["shard_id"].as<std::int32_t>(),
+          row["offset"].as<std::int64_t>(),
+          base::parse_uuid(row["event_id"].view()).value_or(base::Uuid{}),
+          row["occurred_at"].as<MaybeTime>(),
+          row["kafka_timestamp"].as<MaybeTime>(),
+          row["received_at"].as<event::Microseconds>(),
+          read_row(row, columns::event_summary, extent),
+          extent == Extent::whole ? read_content(row) : Content{}};
 }
 
 std::vector<PickedRow> read_picked(inbox::Connection& connection, const inbox::Statement& statement,

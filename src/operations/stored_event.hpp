@@ -7,6 +7,7 @@
 #include "base/uuid.hpp"
 #include "event/record.hpp"
 #include "inbox/connection.hpp"
+#include "operations/operation.hpp"
 
 /// Values that the operations' statements (*_queries.hpp) share. The functions take a Connection and throw database
 /// errors, which `inbox::describe` reads. Functions that only read need no right but `select`.
@@ -31,26 +32,25 @@ struct Deed {
   std::string asked;
 };
 
-/// An event in the inbox, or a dead letter's copy. Owns its memory.
+/// Payload and headers (packed, event/headers.hpp) of an event; null: none.
+struct Content {
+  std::optional<std::string> payload;
+  std::optional<std::string> headers;
+};
+
+/// An event in the inbox, or a dead letter's copy.
 struct StoredEvent {
   std::int32_t shard_id = 0;
-  std::string topic;
-  std::int32_t partition = 0;
   std::int64_t offset = 0;
   base::Uuid event_id;
-  std::optional<std::string> source_id;  ///< null: the text of event_id
-  std::string event_type;
-  std::optional<std::string> source;
-  std::optional<std::string> subject;
-  std::optional<std::string> key;
-  bool key_is_cut = false;                   ///< in a list: the key is longer
-  std::optional<std::int64_t> payload_size;  ///< bytes; null: a tombstone
   std::optional<event::Microseconds> occurred_at;
   std::optional<event::Microseconds> kafka_timestamp;
   event::Microseconds received_at = 0;
-  std::optional<std::string> payload;  ///< only if the whole event was requested
-  std::optional<std::string> headers;  ///< packed (event/headers.hpp); likewise
+  Document document;  ///< as columns::event_summary; with payload and headers if the whole event was requested
+  Content content;    ///< only then
 };
+/// Without payload and headers.
+Document summary_of(const StoredEvent& event);
 
 struct Worker {
   std::string host;

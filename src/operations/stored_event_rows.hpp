@@ -39,9 +39,6 @@ pqxx::bytes array_parameter(const std::vector<Element>& elements) {
   return pqxx::bytes{inbox::array_of(type, elements).finish()};
 }
 
-/// Reads the 14 columns `shard_id … received_at`, which all statements on events share, then payload and headers.
-StoredEvent read_stored_event(inbox::RowReader& row, bool with_payload);
-
 enum class Extent {
   list,   ///< keys are shortened
   whole,  ///< with columns `headers` and `payload`
@@ -51,6 +48,10 @@ Document list_rows(inbox::Connection& connection, const inbox::Statement& statem
                    Columns columns, Extent extent = Extent::list);
 /// A row of such a statement.
 Document read_row(const pqxx::row& row, Columns columns, Extent extent = Extent::list);
+/// A row with columns::event_summary and `shard_id`.
+StoredEvent read_stored_event(const pqxx::row& row, Extent extent = Extent::list);
+Content read_content(const pqxx::row& row);
+std::optional<std::string> bytes_in(const pqxx::field& field);
 
 /// A value for each row of a reading statement. `read` takes a RowReader.
 template <class Read>

@@ -60,6 +60,24 @@ TEST_CASE("the list shows the newest events of all topics first, at most as many
   CHECK(places(runner.run("events list", {{"limit", {"101"}}})).back() == "orders/99");
 }
 
+TEST_CASE("an event's document has the names of the view, and event_id as source_id without an id of the producer") {
+  Inbox inbox;
+  store(inbox, 1);
+  inbox.database().run("update inbox.event set source_id = null, payload = null");
+  OperationRunner runner{inbox};
+  const auto event = runner.run("events show", {{"id", {first_id(inbox)}}}).document.at("event");
+  CHECK(event.at("source_id") == event.at("event_id"));
+  CHECK(event.at("payload").is_null());
+  for (const char* name : {"event_id", "source_id", "topic", "partition", "offset", "event_type", "source", "subject",
+                           "key", "payload", "headers", "occurred_at", "received_at"}) {
+    CAPTURE(name);
+    CHECK(event.contains(name));
+  }
+  const auto listed = runner.run("events list").document.at("events").at(0);
+  CHECK(listed.at("source_id") == listed.at("event_id"));
+  CHECK_FALSE(listed.contains("payload"));
+}
+
 TEST_CASE("a list shortens a large key and marks it; show prints all of it") {
   Inbox inbox;
   store(inbox, 1);

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "base/uuid.hpp"
 #include "operations/documents.hpp"
 #include "operations/status_operation.hpp"
 
@@ -41,14 +42,15 @@ operations::Situation situation(std::size_t partitions) {
 }
 
 Document event_document(const std::string& payload) {
-  operations::StoredEvent event;
-  event.topic = "orders";
-  event.event_type = "OrderPlaced";
-  event.payload = payload;
-  event.payload_size = static_cast<std::int64_t>(payload.size());
-  Document out = operations::whole_of(event);
-  out["is_purged"] = false;
-  return {{"event", out}, {"handlers", Document::array()}, {"failures", Document::array()}};
+  const Document event{{"event_id", base::Uuid{}.text()},
+                       {"topic", "orders"},
+                       {"partition", 0},
+                       {"offset", 0},
+                       {"event_type", "OrderPlaced"},
+                       {"payload_size", payload.size()},
+                       {"payload", operations::bytes_of(payload)},
+                       {"is_purged", false}};
+  return {{"event", event}, {"handlers", Document::array()}, {"failures", Document::array()}};
 }
 
 }  // namespace

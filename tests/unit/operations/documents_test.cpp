@@ -36,21 +36,3 @@ TEST_CASE("a count that stopped at a limit says so next to the number") {
   put_count(document, "dead", {100'000, true});
   CHECK(document.dump() == R"({"due":7,"dead":100000,"at_least_dead":true})");
 }
-
-TEST_CASE("an event's document has the names of the view, and event_id as source_id without an id of the producer") {
-  StoredEvent event;
-  event.event_id = *base::parse_uuid("0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f");
-  event.topic = "orders";
-  event.offset = 7;
-  event.event_type = "OrderPlaced";
-  const auto document = whole_of(event);
-  CHECK(document.at("source_id") == "0190d3f5-8f2a-7000-8000-1a2b3c4d5e6f");
-  CHECK(document.at("payload").is_null());
-  CHECK(document.at("received_at") == "1970-01-01T00:00:00Z");
-  for (const char* name : {"event_id", "source_id", "topic", "partition", "offset", "event_type", "source", "subject",
-                           "key", "payload", "headers", "occurred_at", "received_at"}) {
-    CAPTURE(name);
-    CHECK(document.contains(name));
-  }
-  CHECK_FALSE(summary_of(event).contains("payload"));
-}

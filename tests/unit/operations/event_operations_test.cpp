@@ -12,8 +12,17 @@ namespace {
 EventFile file() {
   EventFile out;
   out.event.emplace();
-  out.event->topic = "orders";
+  out.event->document = {{"topic", "orders"}, {"partition", 0}};
   out.event->received_at = 1'000'000;
+  return out;
+}
+
+DeadLetter dead_letter(event::Microseconds died_at) {
+  DeadLetter out;
+  out.handler = "mail";
+  out.state = "dead";
+  out.died_at = died_at;
+  out.document = {{"attempts", 3}, {"last_error", "timeout"}};
   return out;
 }
 
@@ -38,9 +47,7 @@ TEST_CASE("a handler's state is its pending delivery, else its dead letter, else
   auto it = file();
   it.history.outcomes = {{"mail", "dead", 3, 2'000'000, {}}, {"mail", "done", 1, 3'000'000, {}}};
   CHECK(states(it) == "mail:done");
-  it.dead.resize(1);
-  it.dead[0].handler = "mail";
-  it.dead[0].state = "dead";
+  it.dead = {dead_letter(2'000'000)};
   CHECK(states(it) == "mail:dead");
   OpenDelivery open;
   open.handler = "mail";
@@ -78,10 +85,7 @@ TEST_CASE("a timeline is in the order of time, from the producer's clock to the 
 
 TEST_CASE("a timeline shows a dead letter once, also after its outcome was purged") {
   auto it = file();
-  it.dead.resize(1);
-  it.dead[0].handler = "mail";
-  it.dead[0].state = "dead";
-  it.dead[0].died_at = 3'000'000;
+  it.dead = {dead_letter(3'000'000)};
   CHECK(story(it) == std::vector<std::string>{"received", "dead"});
   it.history.outcomes = {{"mail", "dead", 3, 3'000'000, {}}};
   CHECK(story(it) == std::vector<std::string>{"received", "dead"});
