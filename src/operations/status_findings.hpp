@@ -9,11 +9,9 @@
 #include "operations/activity_queries.hpp"
 #include "operations/finding_kinds.hpp"
 #include "operations/handler_agreement.hpp"
-#include "operations/growth_queries.hpp"
 #include "operations/partition_queries.hpp"
 #include "operations/reading_queries.hpp"
 #include "operations/status_queries.hpp"
-#include "operations/suspect_queries.hpp"
 
 namespace inboxd::operations {
 

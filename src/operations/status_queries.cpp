@@ -15,6 +15,9 @@ constexpr std::int64_t max_runs = 12'000;
 constexpr std::int64_t max_letters = 100'000;
 constexpr std::int64_t max_quarantined = 100'000;
 constexpr std::int64_t max_messages = 100'000;
+/// Of the last hour, and of blocked keys.
+constexpr std::int64_t max_recent_rows = 10'000;
+constexpr std::int64_t max_suspects = 3;
 
 Count count_of_messages(std::int64_t number) { return {number, number >= max_messages}; }
 
@@ -139,6 +142,42 @@ std::map<std::int32_t, EndedInstance> read_ended_instances(inbox::Connection& co
     ended.last_seen_at = row.int8();
   }
   return out;
+}
+
+std::vector<DeadGrowth> read_dead_growth(inbox::Connection& connection) {
+  return read_all(connection, inbox::statements::op_dead_recent, pqxx::params{max_recent_rows}, [](auto row) {
+    return DeadGrowth{row.int4(), row.int8(), row.int8(), row.int8(), row.int8(), row.text(), row.int8(), ""};
+  });
+}
+
+std::vector<QuarantineGrowth> read_quarantine_growth(inbox::Connection& connection) {
+  return read_all(connection, inbox::statements::op_quarantine_recent, pqxx::params{max_recent_rows, max_recent_rows},
+                  [](auto row) {
+                    QuarantineGrowth out{row.text(), row.int8(), row.int8(), row.text(), ""};
+                    out.stored = row.int8();
+                    return out;
+                  });
+}
+
+std::vector<ExpiredTopic> read_expired_topics(inbox::Connection& connection) {
+  return read_all(connection, inbox::statements::op_expired_recent, pqxx::params{max_recent_rows}, [](auto row) {
+    return ExpiredTopic{row.int4(), row.text(), row.int8(), row.int8(), row.int8()};
+  });
+}
+
+std::vector<BlockedKeys> read_blocked_keys(inbox::Connection& connection) {
+  return read_all(connection, inbox::statements::op_blocked, pqxx::params{max_recent_rows}, [](auto row) {
+    BlockedKeys out{row.int4(), row.int8(), row.int8(), std::nullopt, ""};
+    out.received_at = row.int8();
+    return out;
+  });
+}
+
+std::vector<SuspectState> read_suspects(inbox::Connection& connection) {
+  return read_all(connection, inbox::statements::op_suspects, pqxx::params{max_suspects}, [](auto row) {
+    return SuspectState{row.text(), row.text(), row.int4(), row.int8(),
+                        row.int4(), row.int4(), row.maybe_text().value_or("")};
+  });
 }
 
 std::vector<HandlerState> handlers_without_instance(const std::vector<HandlerState>& handlers,

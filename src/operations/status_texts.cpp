@@ -12,7 +12,7 @@ namespace {
 using inbox::ArrayParameter;
 using Type = ArrayParameter::Type;
 
-// As growth_queries.cpp counts.
+// As status_queries.cpp counts.
 constexpr std::int64_t max_records = 10'000;
 constexpr std::int64_t max_lane_rows = 10'000;
 
