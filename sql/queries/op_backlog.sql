@@ -16,11 +16,11 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.is_pau
          as oldest_retrying_age_us,
        coalesce(history.events, 0) as backfill, dead.parked,
        coalesce(later.of_gone, 0), (extract(epoch from greatest(later.gone_until, ends.gone_until)) * 1000000)::bigint,
-       h.mode = 'batch', (extract(epoch from w.next_close) * 1000000)::bigint,
-       (extract(epoch from w.closed_at) * 1000000)::bigint,
-       (extract(epoch from coalesce(w.ended_at, clock_timestamp()) - w.began_at) * 1000000)::bigint,
-       w.ended_at is not null, coalesce(w.events, 0), coalesce(w.retrying, 0), coalesce(w.dead, 0),
-       coalesce(w.postponed, 0)
+       h.mode = 'batch', (extract(epoch from w.next_close) * 1000000)::bigint as next_close,
+       (extract(epoch from w.closed_at) * 1000000)::bigint as closed_at,
+       (extract(epoch from coalesce(w.ended_at, clock_timestamp()) - w.began_at) * 1000000)::bigint as seconds,
+       w.closed_at is not null and w.ended_at is null as is_running, coalesce(w.events, 0) as events,
+       coalesce(w.retrying, 0) as retrying, coalesce(w.dead, 0) as dead, coalesce(w.postponed, 0) as postponed
 from inbox.handler h
 left join inbox.batch_window w on w.handler_id = h.handler_id
 cross join (

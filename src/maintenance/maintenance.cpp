@@ -320,9 +320,8 @@ void Maintenance::count_backlog() {
   auto situation = operations::read_situation(connection_);
   auto findings = operations::findings_of(situation);
   const base::Lock lock{mutex_};
-  observed_.without_instance =
-      names_of(operations::handlers_without_instance(situation.handlers, situation.instances));
-  observed_.unread = operations::unread_subscriptions(situation.handlers, situation.instances);
+  observed_.without_instance = names_of(operations::handlers_without_instance(situation));
+  observed_.unread = operations::unread_subscriptions(situation);
   observed_.handlers = std::move(situation.handlers);
   std::move(situation.retired.begin(), situation.retired.end(), std::back_inserter(observed_.handlers));
   observed_.quarantine = std::move(situation.quarantine);

@@ -28,10 +28,8 @@ struct AtWork {
 std::vector<AtWork> handlers_at_work(const Situation& situation) {
   std::vector<AtWork> out;
   for (const auto& handler : situation.handlers) {
-    const auto found = situation.activities.find(handler.handler_id);
-    if (found != situation.activities.end() && !handler.retired_at && !handler.paused_reason) {
-      out.push_back({handler, found->second});
-    }
+    const auto* const found = activity_of(situation.activities, handler.handler_id);
+    if (found != nullptr && !handler.paused_reason) out.push_back({handler, *found});
   }
   return out;
 }
@@ -76,9 +74,8 @@ std::string rate_text(double per_second) {
 }  // namespace
 
 bool is_failing(const Situation& situation, const HandlerState& handler) {
-  const auto found = situation.activities.find(handler.handler_id);
-  if (found == situation.activities.end()) return false;
-  return all_fail({handler, found->second}) || most_fail(found->second.sum);
+  const auto* const found = activity_of(situation.activities, handler.handler_id);
+  return found != nullptr && (all_fail({handler, *found}) || most_fail(found->sum));
 }
 
 void failing_calls(const Situation& situation, List& out) {
@@ -157,9 +154,8 @@ void null_paths(const Situation& situation, List& out) {
 
 void blocked_keys(const Situation& situation, List& out) {
   for (const BlockedKeys& blocked : situation.blocked) {
-    const auto handler = std::find_if(situation.handlers.begin(), situation.handlers.end(),
-                                      [&](const auto& each) { return each.handler_id == blocked.handler_id; });
-    if (handler == situation.handlers.end() || is_failing(situation, *handler)) continue;
+    const HandlerState* const handler = situation.handler(blocked.handler_id);
+    if (handler == nullptr || is_failing(situation, *handler)) continue;
     std::string key = blocked.key ? "key " + *blocked.key : "a key";
     if (blocked.keys > 1) key = std::to_string(blocked.keys) + " keys; behind " + key;
     out.push_back(make_finding("keys_blocked", {{"handler", handler->name},

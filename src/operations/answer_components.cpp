@@ -61,17 +61,6 @@ Document dead_letter(const std::string& event) {
 
 Document range() { return object({{"from", integer()}, {"to", integer("exclusive")}}); }
 
-Document window() {
-  return object({{"next_close", or_null(time("null: no instance has run the handler yet"))},
-                 {"postponed", integer("closes in a row with too few events")},
-                 {"closed_at", or_null(time("of the last window; null: none yet"))},
-                 {"is_running", flag("it has events without an outcome")},
-                 {"seconds", or_null(number("that its calls took, so far if it is running"))},
-                 {"events", integer()},
-                 {"retrying", integer("failed events that waited for a later window when it ended")},
-                 {"dead", integer("dead letters of the handler while it ran")}});
-}
-
 Document status_finding() {
   return object({{"severity", word({"problem", "remark"})},
                  {"kind", text("stable: `partition_halted`")},
@@ -102,7 +91,7 @@ Document components() {
           {"WholeQuarantinedRecord", with_content(schema_of(columns::quarantined_record))},
           {"OffsetRange", range()},
           {"Partition", schema_of(columns::partition)},
-          {"Handler", extended(schema_of(columns::handler), {{"window", or_null(window())}})},
+          {"Handler", extended(schema_of(columns::handler), {{"window", or_null(schema_of(columns::window))}})},
           {"Instance", schema_of(columns::instance)},
           {"StatusFinding", status_finding()}};
 }

@@ -9,6 +9,7 @@
 #include "operations/documents.hpp"
 #include "operations/find_dead.hpp"
 #include "operations/find_event.hpp"
+#include "operations/handler_agreement.hpp"
 #include "operations/key_argument.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/partition_queries.hpp"
@@ -110,7 +111,7 @@ struct Moment {
 };
 
 std::string by(const std::optional<Worker>& worker) {
-  return worker ? " by " + worker->host + " (process " + std::to_string(worker->process_id) + ")" : "";
+  return worker ? " by " + name_of(*worker) : "";
 }
 
 void add_beginning(const EventFile& file, std::vector<Moment>& out) {

@@ -24,8 +24,7 @@ std::string last_daemon(const Situation& situation, const HandlerState& handler)
   if (ended == situation.ended.end()) return "";
   const auto& [worker, last_seen_at] = ended->second;
   const std::chrono::microseconds ago{std::max<std::int64_t>(situation.now - last_seen_at, 0)};
-  return "; the last daemon, " + worker.host + " (process " + std::to_string(worker.process_id) + "), ended " +
-         duration_sentence(ago) + " ago";
+  return "; the last daemon, " + name_of(worker) + ", ended " + duration_sentence(ago) + " ago";
 }
 
 /// An error that a fuse quotes may contain anything: only this reason has a remedy of ours.
@@ -45,7 +44,7 @@ StatusFinding paused(const HandlerState& handler) {
 
 /// Removed from every configuration, or renamed without an alias.
 void handlers_without_instance(const Situation& situation, List& out) {
-  for (const auto& handler : operations::handlers_without_instance(situation.handlers, situation.instances)) {
+  for (const auto& handler : operations::handlers_without_instance(situation)) {
     out.push_back(
         make_finding("handler_without_instance",
                      {{"handler", handler.name},
@@ -59,9 +58,7 @@ void retired_handlers(const Situation& situation, List& out) {
   for (const auto& handler : situation.retired) {
     std::vector<std::string> daemons;
     for (const auto& instance : situation.instances) {
-      const auto& ids = instance.handlers;
-      if (!instance.is_live() || std::find(ids.begin(), ids.end(), handler.handler_id) == ids.end()) continue;
-      daemons.push_back(instance.worker.host + " (process " + std::to_string(instance.worker.process_id) + ")");
+      if (instance.has(handler.handler_id)) daemons.push_back(name_of(instance.worker));
     }
     if (daemons.empty()) continue;
     out.push_back(
@@ -92,7 +89,7 @@ void unread_topics(const Situation& situation, List& out) {
     if (instance.is_live()) read.insert(read.end(), instance.topics.begin(), instance.topics.end());
   }
   std::string without_daemon;
-  for (const auto& [handler, topic] : unread_subscriptions(situation.handlers, situation.instances)) {
+  for (const auto& [handler, topic] : unread_subscriptions(situation)) {
     if (is_rerouted(situation, handler)) continue;
     const auto is_it = [&name = handler](const HandlerState& each) { return each.name == name; };
     const auto state = std::find_if(situation.handlers.begin(), situation.handlers.end(), is_it);

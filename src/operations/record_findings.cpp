@@ -99,9 +99,8 @@ constexpr event::Microseconds earliest_likely = 946'684'800'000'000;  // 2000-01
 
 void expired_topics(const Situation& situation, List& out) {
   for (const ExpiredTopic& expired : situation.expired) {
-    const auto handler = std::find_if(situation.handlers.begin(), situation.handlers.end(),
-                                      [&](const auto& each) { return each.handler_id == expired.handler_id; });
-    if (handler == situation.handlers.end() || expired.events < few_records) continue;
+    const HandlerState* const handler = situation.handler(expired.handler_id);
+    if (handler == nullptr || expired.events < few_records) continue;
     const std::string replay = "; then inboxd dead replay --handler " + handler->name;
     const bool is_misread = expired.latest < earliest_likely;
     out.push_back(make_finding("events_expire",

@@ -119,6 +119,18 @@ inline constexpr Column reason[]{
     {"message", text, "", "MESSAGE", gives_way},
 };
 
+/// The last window of a batch handler.
+inline constexpr Column window[]{
+    maybe({"next_close", time, "null: no instance has run the handler yet"}),
+    {"postponed", integer, "closes in a row with too few events"},
+    maybe({"closed_at", time, "of the last window; null: none yet"}),
+    {"is_running", flag, "it has events without an outcome"},
+    maybe({"seconds", seconds, "that its calls took, so far if it is running"}),
+    {"events", integer},
+    {"retrying", integer, "failed events that waited for a later window when it ended"},
+    {"dead", integer, "dead letters of the handler while it ran"},
+};
+
 // Written by C++ code, which decides on the values.
 
 inline constexpr Column partition[]{

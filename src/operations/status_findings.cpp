@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "config/topics.hpp"
 #include "config/units.hpp"
 #include "inbox/problem_text.hpp"
 
@@ -12,6 +13,13 @@ namespace {
 constexpr auto long_waiting = std::chrono::minutes{5};
 constexpr auto long_transaction = std::chrono::minutes{1};
 
+/// Whether an entry of `topics` may cover a subscription. For a prefix and a pattern only the brokers know: yes.
+bool may_read(const std::string& entry, const std::string& wanted) {
+  const bool is_prefix = wanted.ends_with('*');
+  if (entry.starts_with('^')) return is_prefix || config::Expression{entry}.matches(wanted);
+  return is_prefix ? entry.starts_with(wanted.substr(0, wanted.size() - 1)) : entry == wanted;
+}
+
 }  // namespace
 
 bool Situation::any_live() const {
@@ -19,10 +27,39 @@ bool Situation::any_live() const {
 }
 
 bool Situation::is_run(const HandlerState& handler) const {
-  return std::any_of(instances.begin(), instances.end(), [&](const auto& instance) {
-    const auto& ids = instance.handlers;
-    return instance.is_live() && std::find(ids.begin(), ids.end(), handler.handler_id) != ids.end();
-  });
+  return std::ranges::any_of(instances, [&](const auto& instance) { return instance.has(handler.handler_id); });
+}
+
+const HandlerState* Situation::handler(std::int32_t handler_id) const {
+  const auto found = std::ranges::find(handlers, handler_id, &HandlerState::handler_id);
+  return found == handlers.end() ? nullptr : &*found;
+}
+
+std::vector<HandlerState> handlers_without_instance(const Situation& situation) {
+  std::vector<HandlerState> out;
+  if (!situation.any_live()) return out;
+  for (const HandlerState& handler : situation.handlers) {
+    if (handler.pending().number > 0 && !situation.is_run(handler)) out.push_back(handler);
+  }
+  return out;
+}
+
+std::vector<UnreadSubscription> unread_subscriptions(const Situation& situation) {
+  std::vector<std::string> entries;
+  for (const InstanceState& instance : situation.instances) {
+    if (!instance.is_live()) continue;
+    if (instance.topics.empty()) return {};
+    entries.insert(entries.end(), instance.topics.begin(), instance.topics.end());
+  }
+  std::vector<UnreadSubscription> out;
+  if (entries.empty()) return out;
+  for (const HandlerState& handler : situation.handlers) {
+    for (const std::string& topic : handler.topics) {
+      const auto reads = [&](const std::string& entry) { return may_read(entry, topic); };
+      if (std::ranges::none_of(entries, reads)) out.push_back({handler.name, topic});
+    }
+  }
+  return out;
 }
 
 std::string count_text(const Count& count) {

@@ -39,12 +39,27 @@ struct Situation {
   event::Microseconds now = 0;          ///< by the database's clock
 
   bool any_live() const;
-  /// A live instance has the handler in its configuration, whether it runs it or not.
+  /// A live instance has the handler.
   bool is_run(const HandlerState& handler) const;
+  /// Null: the handler is retired, or unknown.
+  const HandlerState* handler(std::int32_t handler_id) const;
 };
 
 /// Everything but `configured`, and the texts that add_texts adds.
 Situation read_situation(inbox::Connection& connection);
+
+/// Handlers with pending events that no live instance runs: renamed without an alias, or removed from every
+/// configuration. None if no instance is live.
+std::vector<HandlerState> handlers_without_instance(const Situation& situation);
+
+/// A subscription to a topic, or a prefix of topics, that no live instance reads.
+struct UnreadSubscription {
+  std::string handler;
+  std::string topic;
+  bool operator==(const UnreadSubscription&) const = default;
+};
+/// None until every live instance has recorded its topics.
+std::vector<UnreadSubscription> unread_subscriptions(const Situation& situation);
 
 /// Problems first.
 std::vector<StatusFinding> findings_of(const Situation& situation);

@@ -118,17 +118,6 @@ Document document_of(const PartitionState& partition) {
           {"accepted_gaps", std::move(gaps)}};
 }
 
-Document document_of(const WindowState& window) {
-  return {{"next_close", time_of(window.next_close)},
-          {"postponed", window.postponed},
-          {"closed_at", time_of(window.closed_at)},
-          {"is_running", window.closed_at && !window.has_ended},
-          {"seconds", seconds_of(window.took)},
-          {"events", window.events},
-          {"retrying", window.retrying},
-          {"dead", window.dead}};
-}
-
 Document document_of(const HandlerState& handler, const ActivityState* activity) {
   Document out = {{"handler", handler.name},
                   {"mode", handler.mode},
@@ -147,7 +136,7 @@ Document document_of(const HandlerState& handler, const ActivityState* activity)
   out["oldest_due_age_seconds"] = seconds_of(handler.oldest_due_age);
   out["oldest_retrying_age_seconds"] = seconds_of(handler.oldest_retrying_age);
   out["backfill"] = handler.backfill;
-  out["window"] = handler.window ? document_of(*handler.window) : Document(nullptr);
+  out["window"] = handler.window;
   return out;
 }
 

@@ -21,7 +21,6 @@ std::string advice_for(const PartitionState& partition);
 
 Document document_of(const Situation& situation);
 Document document_of(const PartitionState& partition);
-Document document_of(const WindowState& window);
 /// `activity`: of live instances; null if there is none.
 Document document_of(const HandlerState& handler, const ActivityState* activity);
 Document document_of(const InstanceState& instance);

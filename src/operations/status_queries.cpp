@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "config/topics.hpp"
 #include "inbox/connection_access.hpp"
+#include "operations/row_columns.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -21,7 +21,8 @@ constexpr std::int64_t max_suspects = 3;
 
 Count count_of_messages(std::int64_t number) { return {number, number >= max_messages}; }
 
-HandlerState read_handler(inbox::RowReader row) {
+HandlerState read_handler(const pqxx::row& found) {
+  inbox::RowReader row{found};
   HandlerState out;
   out.handler_id = row.int4();
   out.name = row.text();
@@ -50,35 +51,19 @@ HandlerState read_handler(inbox::RowReader row) {
   out.held_by_gone = row.int8();
   out.held_until = row.maybe_int8();
   if (!row.flag()) return out;
-  WindowState window;
-  window.next_close = row.maybe_int8();
-  window.closed_at = row.maybe_int8();
-  if (const auto took = row.maybe_int8()) window.took = std::chrono::microseconds{*took};
-  window.has_ended = row.flag();
-  window.events = row.int8();
-  window.retrying = row.int8();
-  window.dead = row.int8();
-  window.postponed = row.int4();
-  out.window = window;
+  out.window = read_row(found, columns::window);
   return out;
-}
-
-bool runs(const InstanceState& instance, std::int32_t handler_id) {
-  return std::find(instance.handlers.begin(), instance.handlers.end(), handler_id) != instance.handlers.end();
-}
-
-/// Whether an entry of `topics` may cover a subscription. For a prefix and a pattern only the brokers know: yes.
-bool may_read(const std::string& entry, const std::string& wanted) {
-  const bool is_prefix = wanted.ends_with('*');
-  if (entry.starts_with('^')) return is_prefix || config::Expression{entry}.matches(wanted);
-  return is_prefix ? entry.starts_with(wanted.substr(0, wanted.size() - 1)) : entry == wanted;
 }
 
 }  // namespace
 
 std::vector<HandlerState> read_handlers(inbox::Connection& connection) {
   const pqxx::params parameters{max_runs, max_letters, static_cast<int>(live_within.count())};
-  return read_all(connection, inbox::statements::op_backlog, parameters, read_handler);
+  std::vector<HandlerState> out;
+  for (const auto& row : inbox::run_read(connection, inbox::statements::op_backlog, parameters)) {
+    out.push_back(read_handler(row));
+  }
+  return out;
 }
 
 Count HandlerState::pending() const {
@@ -109,6 +94,10 @@ OutboxState read_outbox_state(inbox::Connection& connection) {
   out.stopped = count_of_messages(row.int8());
   out.waiting = count_of_messages(row.int8());
   return out;
+}
+
+bool InstanceState::has(std::int32_t handler_id) const {
+  return is_live() && std::ranges::find(handlers, handler_id) != handlers.end();
 }
 
 std::vector<InstanceState> read_instances(inbox::Connection& connection) {
@@ -178,41 +167,6 @@ std::vector<SuspectState> read_suspects(inbox::Connection& connection) {
     return SuspectState{row.text(), row.text(), row.int4(), row.int8(),
                         row.int4(), row.int4(), row.maybe_text().value_or("")};
   });
-}
-
-std::vector<HandlerState> handlers_without_instance(const std::vector<HandlerState>& handlers,
-                                                    const std::vector<InstanceState>& instances) {
-  std::vector<HandlerState> out;
-  const auto is_live = [](const InstanceState& instance) { return instance.is_live(); };
-  if (std::none_of(instances.begin(), instances.end(), is_live)) return out;
-  for (const HandlerState& handler : handlers) {
-    if (handler.retired_at || handler.pending().number == 0) continue;
-    const bool is_run = std::any_of(instances.begin(), instances.end(), [&](const InstanceState& instance) {
-      return instance.is_live() && runs(instance, handler.handler_id);
-    });
-    if (!is_run) out.push_back(handler);
-  }
-  return out;
-}
-
-std::vector<UnreadSubscription> unread_subscriptions(const std::vector<HandlerState>& handlers,
-                                                     const std::vector<InstanceState>& instances) {
-  std::vector<std::string> entries;
-  for (const InstanceState& instance : instances) {
-    if (!instance.is_live()) continue;
-    if (instance.topics.empty()) return {};
-    entries.insert(entries.end(), instance.topics.begin(), instance.topics.end());
-  }
-  std::vector<UnreadSubscription> out;
-  if (entries.empty()) return out;
-  for (const HandlerState& handler : handlers) {
-    if (handler.retired_at) continue;
-    for (const std::string& topic : handler.topics) {
-      const auto reads = [&](const std::string& entry) { return may_read(entry, topic); };
-      if (std::none_of(entries.begin(), entries.end(), reads)) out.push_back({handler.name, topic});
-    }
-  }
-  return out;
 }
 
 }  // namespace inboxd::operations

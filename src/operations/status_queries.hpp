@@ -11,18 +11,6 @@
 
 namespace inboxd::operations {
 
-/// Of a batch handler.
-struct WindowState {
-  std::optional<event::Microseconds> next_close;  ///< nullopt: no instance has run the handler yet
-  int postponed = 0;                              ///< closes in a row that had too few events
-  std::optional<event::Microseconds> closed_at;   ///< of the last window; nullopt: there was none
-  bool has_ended = false;
-  std::optional<std::chrono::microseconds> took;  ///< until now, if it has not ended
-  std::int64_t events = 0;
-  std::int64_t retrying = 0;  ///< when it ended: failed events that wait for a later window
-  std::int64_t dead = 0;
-};
-
 /// In place of the reason of a pause, which may quote an error.
 inline constexpr const char* hidden_reason = "inboxd handlers list shows why, to role reader or with a token";
 
@@ -47,7 +35,7 @@ struct HandlerState {
   std::int64_t parked = 0;            ///< by a dead letter of their key; not in `dead`
   std::int64_t held_by_gone = 0;      ///< of `leased`: by daemons that have gone
   std::optional<event::Microseconds> held_until;  ///< by then other daemons may take them
-  std::optional<WindowState> window;  ///< mode batch
+  Document window;  ///< of mode batch, as columns::window; otherwise null
 
   /// All of these without dead letters.
   Count pending() const;
@@ -90,6 +78,8 @@ struct InstanceState {
   std::vector<std::string> topics;  ///< names and patterns (^…) that it reads
 
   bool is_live() const { return unseen <= live_within; }
+  /// It is live and has the handler in its configuration, whether it runs it or not.
+  bool has(std::int32_t handler_id) const;
 };
 std::vector<InstanceState> read_instances(inbox::Connection& connection);
 
@@ -161,20 +151,5 @@ struct SuspectState {
 };
 /// The suspects with the most crashes.
 std::vector<SuspectState> read_suspects(inbox::Connection& connection);
-
-/// Handlers with pending events that no live instance runs: renamed without an alias, or removed from every
-/// configuration. None if no instance is live.
-std::vector<HandlerState> handlers_without_instance(const std::vector<HandlerState>& handlers,
-                                                    const std::vector<InstanceState>& instances);
-
-/// A subscription to a topic, or a prefix of topics, that no live instance reads.
-struct UnreadSubscription {
-  std::string handler;
-  std::string topic;
-  bool operator==(const UnreadSubscription&) const = default;
-};
-/// None until every live instance has recorded its topics.
-std::vector<UnreadSubscription> unread_subscriptions(const std::vector<HandlerState>& handlers,
-                                                     const std::vector<InstanceState>& instances);
 
 }  // namespace inboxd::operations
