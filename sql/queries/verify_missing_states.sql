@@ -54,15 +54,16 @@ missing as (
   select x.name, generate_series(lower(m.range), upper(m.range) - 1) as "offset"
   from expected x
   left join known k using (handler_id)
-  cross join lateral unnest(x.offsets - coalesce(k.offsets, '{}')) m(range))
-select count(*) over (), m.name, here.topic, here.partition, e."offset", e.event_id,
-       (extract(epoch from e.received_at) * 1000000)::bigint, null::text
-from missing m
+  cross join lateral unnest(x.offsets - coalesce(k.offsets, '{}')) m(range)),
+lost as materialized (
+  select m.name, e.* from missing m join stored e on e."offset" = m."offset")
+select count(*) over (), l.name, here.topic, here.partition, l."offset", l.event_id,
+       (extract(epoch from l.received_at) * 1000000)::bigint, null::text
+from lost l
 cross join here
-join stored e on e."offset" = m."offset"
 where (  -- limit: look up each id, instead of a join with all of the ledger
-  select true from inbox.ledger l
-  where l.event_id = e.event_id and l.shard_id = $1::int and l."offset" = e."offset"
-    and l.received_at = e.received_at limit 1)
-order by e."offset", m.name
+  select true from inbox.ledger g
+  where g.event_id = l.event_id and g.shard_id = $1::int and g."offset" = l."offset"
+    and g.received_at = l.received_at limit 1)
+order by l."offset", l.name
 limit $5::int

@@ -57,7 +57,9 @@ std::string partitions_table(const Document& partitions, const Look& look) {
   return table.text(look) + problems + "\n";
 }
 
+/// Empty: a row of no partition.
 std::string place_text(const Document& found) {
+  if (found.at("topic").is_null()) return "";
   std::string out = text_at(found, "topic");
   if (!found.at("partition").is_null()) out += "/" + text_at(found, "partition");
   if (!found.at("offset").is_null()) out += "/" + text_at(found, "offset");
@@ -69,7 +71,8 @@ std::string place_text(const Document& found) {
 std::string present_verified(const Document& document, const Look& look) {
   std::string out = rules_table(document.at("rules"), look) + partitions_table(document.at("partitions"), look);
   for (const auto& found : document.at("contradictions")) {
-    std::string line = text_at(found, "rule") + ": " + place_text(found);
+    std::string line = text_at(found, "rule");
+    if (const auto place = place_text(found); !place.empty()) line += ": " + place;
     if (const auto event = text_at(found, "event_id"); !event.empty()) line += " event " + event;
     if (const auto handler = text_at(found, "handler"); !handler.empty()) line += " handler " + handler;
     if (const auto detail = text_at(found, "detail"); !detail.empty()) line += ": " + detail;

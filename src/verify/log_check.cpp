@@ -77,6 +77,8 @@ class LogCheck final {
     kafka::ClientSettings wanted;
     wanted.brokers = kafka.brokers;
     wanted.properties = kafka.properties_now();
+    // A reader's end waits for its last fetch.
+    wanted.properties.try_emplace("fetch.wait.max.ms", "20");
     auto conf = kafka::make_conf(wanted);
     if (!conf) return fail(conf.problem());
     client_log_.attach(conf.value().get());
