@@ -104,9 +104,19 @@ PostgresSession::Result PostgresSession::call(const std::string& name,
                  name);
 }
 
+namespace {
+
+/// A scenario may have several.
+std::string scratch_name() {
+  static int made = 0;
+  return "inboxd_bench_" + std::to_string(getpid()) + "_" + std::to_string(++made);
+}
+
+}  // namespace
+
 ScratchDatabase::ScratchDatabase(const std::string& server_url)
     : server_url_{server_url},
-      name_{"inboxd_bench_" + std::to_string(getpid())},
+      name_{scratch_name()},
       url_{with_database(server_url, name_)} {
   PostgresSession server{server_url_};
   server.run("drop database if exists " + name_ + " with (force)");
