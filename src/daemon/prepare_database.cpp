@@ -7,6 +7,7 @@
 #include "base/repeats.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/login_refusal.hpp"
 #include "inbox/migrations.hpp"
 #include "inbox/upkeep.hpp"
 
@@ -88,7 +89,7 @@ Refusal refusal_of(const inbox::DatabaseFailure& failure, const std::string& sub
   }
   if (inbox::is_login_refused(failure.sqlstate)) {
     return {ExitCode::not_allowed,
-            subject + ": not allowed: " + failure.message + "; correct the user in database.url or database.password"};
+            subject + ": not allowed: " + failure.message + "; " + inbox::login_remedy(failure.message)};
   }
   if (failure.fault == inbox::Fault::stop || inbox::is_unusable_database(failure.sqlstate)) {
     return {ExitCode::configuration, subject + ": " + failure.message};

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/mutex.hpp"
+#include "inbox/login_refusal.hpp"
 
 namespace inboxd::inbox {
 namespace {
@@ -18,6 +19,8 @@ constexpr std::chrono::milliseconds poll_interval{50};
 constexpr std::chrono::seconds prompt{2};
 /// SQLSTATE of a missing password: libpq notices it without a server's answer.
 constexpr const char* invalid_password = "28P01";
+/// Likewise of a certificate.
+constexpr const char* invalid_authorization = "28000";
 
 /// Shared by the waiting caller and the thread that connects.
 struct ConnectAttempt {
@@ -64,6 +67,8 @@ ConnectResult attempt_once(const ConnectAttempt& attempt) {
   result.message = PQerrorMessage(result.connection);
   if (PQconnectionNeedsPassword(result.connection) == 1) {
     result.sqlstate = invalid_password;
+  } else if (is_tls_refused(result.message)) {
+    result.sqlstate = invalid_authorization;
   } else if (attempt.asks_for_sqlstate && std::chrono::steady_clock::now() - began < prompt) {
     PQsetErrorVerbosity(result.connection, PQERRORS_VERBOSE);
     PQreset(result.connection);

@@ -44,7 +44,7 @@ inline constexpr std::string_view wrong_encoding = "IL002";
 
 /// No session can be opened until the password, the role or the configuration changes. Starts and commands end with
 /// such an error. A running daemon retries, because passwords are rotated under it.
-bool is_login_refused(std::string_view sqlstate);      ///< wrong password, unknown role, or address not allowed
+bool is_login_refused(std::string_view sqlstate);      ///< wrong password, role, address or certificate
 bool is_unusable_database(std::string_view sqlstate);  ///< no database of that name, or its encoding is not UTF8
 
 /// The server's sentence without its verbose frame: the text after the SQLSTATE, in any language. Later lines are

@@ -39,9 +39,12 @@ Finding broker_problem(const std::string& brokers, const std::map<std::string, s
   }
   if (says("sasl authentication") || says("authentication failed") || says("unsupported_sasl_mechanism") ||
       says("unsupported sasl mechanism")) {
+    const std::string login = login_of(properties);
+    const bool has_token = login.ends_with("(OAUTHBEARER)");
     return {Kind::refused, subject,
-            "the broker refuses " + login_of(properties) +
-                ": correct sasl.username, sasl.password or sasl.mechanism in kafka.properties (" + warning + ")"};
+            "the broker refuses " + login + ": correct " +
+                (has_token ? "sasl.oauthbearer.*" : "sasl.username, sasl.password or sasl.mechanism") +
+                " in kafka.properties (" + warning + ")"};
   }
   if (says("certificate verify failed") || says("unknown ca") || says("self-signed") || says("hostname mismatch")) {
     return {Kind::refused, subject,

@@ -104,6 +104,11 @@ FoundList check_database(const config::Settings& settings, inbox::Connection& fi
     const auto server = inspect_server(first, second);
     out.push_back(version_of(server));
     if (second != nullptr) out.push_back(pooler_of(server, settings.database.prepare));
+    if (!server.plaintext_address.empty()) {
+      out.push_back({Kind::warning, database,
+                     "events and passwords travel to " + server.plaintext_address +
+                         " in plaintext: set sslmode=verify-full and sslrootcert in database.url"});
+    }
     if (server.compiles_statements) {
       out.push_back(
           {Kind::warning, database,

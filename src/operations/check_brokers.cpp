@@ -12,6 +12,7 @@
 #include "kafka/topic_retention.hpp"
 #include "operations/broker_problem.hpp"
 #include "operations/check.hpp"
+#include "operations/plaintext.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -176,6 +177,11 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
   // A listener with another protocol closes the connection.
   wanted.properties.try_emplace("log.connection.close", "true");
   FoundList out;
+  if (const auto broker = plaintext_broker(configured.brokers, configured.properties); !broker.empty()) {
+    out.push_back({Kind::warning, "brokers " + configured.brokers,
+                   "events and passwords travel to " + broker +
+                       " in plaintext: set security.protocol in kafka.properties to ssl or sasl_ssl"});
+  }
   auto conf = kafka::make_conf(wanted);
   if (!conf) {
     out.push_back({Kind::problem, "kafka.properties", conf.problem().message});

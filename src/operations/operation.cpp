@@ -1,5 +1,6 @@
 #include "operations/operation.hpp"
 
+#include "inbox/login_refusal.hpp"
 #include "operations/handler_queries.hpp"
 
 namespace inboxd::operations {
@@ -39,7 +40,7 @@ Answer answer_for(const inbox::DatabaseFailure& failure, const std::string& wher
   }
   if (inbox::is_login_refused(failure.sqlstate)) {
     return {ExitCode::not_allowed, nullptr,
-            place + ": not allowed: " + said + "; correct the user in database.url or database.password"};
+            place + ": not allowed: " + said + "; " + inbox::login_remedy(said)};
   }
   // Before PostgreSQL 16 a session that cannot write a file of its catalog cache has no SQLSTATE of its own. The words
   // are in English everywhere.
