@@ -15,6 +15,7 @@ constexpr const char* introduction = R"(# Configuration of inboxd
 
 - `inboxd.minimal.yaml`: the required keys; start from a copy of it.
 - `inboxd.yaml`: every key, commented out, with its default and a sentence.
+- [security.md](security.md): TLS, logins and rotation of each connection; Confluent Cloud, MSK, Aiven, Strimzi, RDS.
 
 `inboxd check` reads a file and everything it refers to; `inboxd check --offline` reads the file alone. Both report all
 problems at once, as `file:line:column: key: the mistake and the remedy`. `inboxd config show` prints every key with its
