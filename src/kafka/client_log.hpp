@@ -6,8 +6,8 @@
 
 namespace inboxd::kafka {
 
-/// Takes a client's log lines off stderr and keeps the last warning, which usually explains a request that failed. The
-/// library logs on threads of its own. Outlives the client.
+/// Takes a client's log lines off stderr and keeps the last warning, or the line about a connection that was closed at
+/// once: it usually explains a request that failed. The library logs on threads of its own. Outlives the client.
 class ClientLog final {
  public:
   ClientLog() = default;

@@ -46,21 +46,29 @@ Finding broker_problem(const std::string& brokers, const std::map<std::string, s
                 (has_token ? "sasl.oauthbearer.*" : "sasl.username, sasl.password or sasl.mechanism") +
                 " in kafka.properties (" + warning + ")"};
   }
+  // Alerts are the broker's.
+  if (says("alert certificate") || says("alert bad certificate") || says("alert unknown ca") ||
+      says("certificate required") || says("alert handshake failure")) {
+    return {Kind::refused, subject,
+            "the broker does not accept this client's certificate: set ssl.certificate.location and ssl.key.location "
+            "in kafka.properties, or renew the certificate (" +
+                warning + ")"};
+  }
   if (says("certificate verify failed") || says("unknown ca") || says("self-signed") || says("hostname mismatch")) {
     return {Kind::refused, subject,
             "its certificate is not accepted: set ssl.ca.location in kafka.properties to the certificate authority, "
             "and use the host name of the certificate in kafka.brokers (" +
                 warning + ")"};
   }
-  if (says("certificate required") || says("bad certificate") || says("alert handshake failure")) {
-    return {Kind::refused, subject,
-            "the broker wants a certificate of ours: set ssl.certificate.location and ssl.key.location in "
-            "kafka.properties (" +
-                warning + ")"};
-  }
   if (says("connecting to a ssl listener") || says("incorrect security.protocol")) {
     return {Kind::refused, subject,
             "it answers, but not in plaintext: set security.protocol in kafka.properties to ssl or sasl_ssl (" +
+                warning + ")"};
+  }
+  if (says("disconnected") && says("in state apiversion_query") && !says("ssl://")) {
+    return {Kind::problem, subject,
+            "it closes each connection before it answers, as a listener with TLS does to a client in plaintext: set "
+            "security.protocol in kafka.properties to ssl or sasl_ssl (" +
                 warning + ")"};
   }
   if (says("connecting to a plaintext broker listener") || says("wrong version number")) {

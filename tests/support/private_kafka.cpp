@@ -20,9 +20,10 @@ std::string value_of(const std::string& name, const std::string& lines) {
 
 }  // namespace
 
-PrivateKafka::PrivateKafka(const std::vector<std::string>& lines, int brokers) {
+PrivateKafka::PrivateKafka(const std::vector<std::string>& lines, int brokers,
+                           const std::vector<std::string>& listeners) {
   try {
-    for (int i = 0; i < brokers; ++i) start(lines);
+    for (int i = 0; i < brokers; ++i) start(lines, listeners);
   } catch (...) {
     stop();
     throw;
@@ -31,7 +32,11 @@ PrivateKafka::PrivateKafka(const std::vector<std::string>& lines, int brokers) {
 
 PrivateKafka::~PrivateKafka() { stop(); }
 
-void PrivateKafka::start(std::vector<std::string> lines) {
+std::string PrivateKafka::address_of(const std::string& listener) const {
+  return value_of("INBOXD_TEST_KAFKA_" + listener, read_file(folders_.front() + "/env"));
+}
+
+void PrivateKafka::start(std::vector<std::string> lines, const std::vector<std::string>& listeners) {
   const std::string folder = "/tmp/" + random_name("kafka");
   Command start{.arguments = {servers, "start", folder, "--no-pg", "--kafka-heap", "256m", "--quick-kafka"}};
   start.arguments.insert(start.arguments.end(), {"--owner", std::to_string(::getpid())});
@@ -40,6 +45,9 @@ void PrivateKafka::start(std::vector<std::string> lines) {
     lines.push_back("node.id=" + std::to_string(folders_.size() + 1));
   }
   for (const std::string& line : lines) start.arguments.insert(start.arguments.end(), {"--kafka-conf", line});
+  for (const std::string& listener : listeners) {
+    start.arguments.insert(start.arguments.end(), {"--kafka-listener", listener});
+  }
   const auto finished = run_to_end(start, milliseconds{300'000});
   if (finished.status != ExitStatus{0, 0}) throw std::runtime_error{"no broker: " + finished.out + finished.err};
   folders_.push_back(folder);

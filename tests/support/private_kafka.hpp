@@ -11,12 +11,16 @@ namespace inboxd::support {
 class PrivateKafka final {
  public:
   /// `lines` go into server.properties. Takes about five seconds for each broker.
-  explicit PrivateKafka(const std::vector<std::string>& lines = {}, int brokers = 1);
+  /// `listeners`: more of them, as `MTLS=SSL`.
+  explicit PrivateKafka(const std::vector<std::string>& lines = {}, int brokers = 1,
+                        const std::vector<std::string>& listeners = {});
   ~PrivateKafka();
   PrivateKafka(const PrivateKafka&) = delete;
   PrivateKafka& operator=(const PrivateKafka&) = delete;
 
   const std::string& brokers() const { return brokers_; }
+  /// The first broker's address behind one of `listeners`.
+  std::string address_of(const std::string& listener) const;
   /// Of the first broker's listener PROXIED, and where it says that it is.
   int port_behind_proxy() const { return port_behind_proxy_; }
   int proxy_port() const { return proxy_port_; }
@@ -25,7 +29,7 @@ class PrivateKafka final {
   void wake() const { signal(SIGCONT); }
 
  private:
-  void start(std::vector<std::string> lines);
+  void start(std::vector<std::string> lines, const std::vector<std::string>& listeners);
   void stop() noexcept;
   void signal(int number) const;
 

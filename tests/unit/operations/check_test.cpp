@@ -41,6 +41,12 @@ TEST_CASE("brokers that refuse are told from brokers that are not reached, with 
       {"b:1/bootstrap: Disconnected while requesting ApiVersion: might be caused by incorrect security.protocol "
        "configuration (connecting to a SSL listener?) or broker version is < 0.10",
        Finding::Kind::refused, "answers, but not in plaintext: set security.protocol"},
+      {"b:1/bootstrap: Disconnected: connection closed by peer: receive 0 after POLLIN (after 66ms in state "
+       "APIVERSION_QUERY)",
+       Finding::Kind::problem, "as a listener with TLS does to a client in plaintext: set security.protocol"},
+      {"ssl://b:1/bootstrap: Receive failed: error:0A000416:SSL routines::sslv3 alert certificate unknown: SSL alert "
+       "number 46",
+       Finding::Kind::refused, "does not accept this client's certificate: set ssl.certificate.location"},
       {"ssl://b:1/bootstrap: SSL handshake failed: Disconnected: connecting to a PLAINTEXT broker listener?",
        Finding::Kind::refused, "answers, but not with TLS"},
       {"b:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused", Finding::Kind::unreachable,
