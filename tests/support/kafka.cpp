@@ -183,7 +183,7 @@ std::string Kafka::create_topic(int partitions, const std::string& name,
   const std::string topic = name.empty() ? random_name("topic") : name;
   std::array<char, 512> error{};
   const Owned<rd_kafka_NewTopic_t> wanted{
-      rd_kafka_NewTopic_new(topic.c_str(), partitions, 1, error.data(), error.size()), rd_kafka_NewTopic_destroy};
+      rd_kafka_NewTopic_new(topic.c_str(), partitions, -1, error.data(), error.size()), rd_kafka_NewTopic_destroy};
   for (const auto& [key, value] : settings) {
     must(rd_kafka_NewTopic_set_config(wanted.get(), key.c_str(), value.c_str()), key);
   }

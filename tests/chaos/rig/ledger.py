@@ -1,0 +1,142 @@
+"""The books: Kafka's logs from the start against the tables and the calls that the handlers made."""
+import json
+import time
+from collections import Counter, defaultdict
+
+
+def firsts(pairs):
+    """The first (key, id) of each id, in order, by key."""
+    seen, out = set(), defaultdict(list)
+    for key, event_id in pairs:
+        if event_id not in seen:
+            seen.add(event_id)
+            out[key].append(event_id)
+    return out
+
+
+def out_of_order(wanted, found):
+    """How many events of a key come after a later event of it."""
+    wrong = 0
+    for key, events in found.items():
+        place = {event_id: i for i, event_id in enumerate(wanted.get(key, []))}
+        highest = -1
+        for event_id in events:
+            if event_id in place:
+                wrong += place[event_id] < highest
+                highest = max(highest, place[event_id])
+    return wrong
+
+
+class Load:
+    """A load's row: what had to arrive, what arrived, and the differences."""
+
+    def __init__(self, name, wanted, found, ordered, once=True, optional=()):
+        counts = Counter(event_id for _, event_id in found)
+        expected = {event_id for events in wanted.values() for event_id in events}
+        self.name = name
+        self.events = len(expected)
+        self.missing = expected - counts.keys() - set(optional)
+        self.lost = len(self.missing)
+        repeated = sum(count - 1 for count in counts.values())
+        self.doubled = repeated if once else 0
+        self.repeated = 0 if once else repeated
+        self.twice = [event_id for event_id, count in counts.items() if count > 1][:5]
+        self.unknown = len(counts.keys() - expected)
+        self.out_of_order = out_of_order(wanted, firsts(found)) if ordered else 0
+
+
+class Ledger:
+    def __init__(self, rig):
+        self.rig = rig
+        self.resends = 0
+
+    def rows(self, table):
+        text = self.rig.postgres.ask(
+            f"select coalesce(key, '') || '|' || event_id from app.{table} order by place", 60)
+        return [tuple(line.split("|")) for line in text.splitlines()]
+
+    def read_logs(self):
+        """Ids by key in log order, for each topic."""
+        self.logs = {}
+        for topic in ("plain", "keyed"):
+            records = self.rig.brokers.records(topic)
+            self.logs[topic] = firsts((key, event_id) for _, _, key, event_id, _ in records)
+            self.resends += len(records) - sum(len(ids) for ids in self.logs[topic].values())
+        self.forgotten = {event_id for key, ids in self.logs["keyed"].items() if key.startswith("person-")
+                          for event_id in ids}
+        keyed = {key: ids for key, ids in self.logs["keyed"].items() if not key.startswith("person-")}
+        self.logs["keyed"] = keyed
+
+    def loads(self):
+        keyed, plain = self.logs["keyed"], self.logs["plain"]
+        here = lambda rows: [row for row in rows if not row[0].startswith("person-")]
+        calls = [tuple(line.split("\t")[1::-1]) for line in self.rig.calls.read_text().splitlines()]
+        copies = [(key, event_id) for _, _, key, event_id, _ in self.rig.brokers.records("copies")]
+        return [
+            Load("sql", plain, self.rows("plain"), ordered=False),
+            Load("sequential", keyed, here(self.rows("list")), ordered=True),
+            Load("sequential, park", keyed, here(self.rows("parked")), ordered=True),
+            Load("sequential, release", keyed, here(self.rows("released")), ordered=False),
+            Load("batch", keyed, here(self.rows("batch")), ordered=False),
+            Load("outbox, published", keyed, here(self.rows("published")), ordered=True),
+            Load("outbox, received", keyed, here(self.rows("received")), ordered=True),
+            Load("http", keyed, here(calls), ordered=True, once=False),
+            Load("kafka", keyed, here(copies), ordered=True, once=False),
+        ]
+
+    def pending(self):
+        """A sentence about what is not settled yet; empty: all is."""
+        lag, unknown = self.rig.postgres.ask(
+            "select coalesce(sum(lag), 0), count(*) filter (where lag is null) from inbox.lag").split("|")
+        backlog = self.rig.postgres.ask(
+            "select coalesce(sum(due + leased + retrying + waiting), 0), coalesce(sum(dead), 0) from inbox.backlog")
+        due, dead = backlog.split("|")
+        outbox = self.rig.postgres.ask("select count(*) from inbox.outbox")
+        if (lag, unknown, due, dead, outbox) == ("0", "0", "0", "0", "0"):
+            return ""
+        return f"lag {lag}, unknown lags {unknown}, pending {due}, dead {dead}, outbox {outbox}"
+
+    def wait_drained(self, seconds):
+        """Replays dead letters until nothing is pending; returns the last sentence of pending()."""
+        deadline = time.monotonic() + seconds
+        last, quiet_since = "not asked yet", None
+        while time.monotonic() < deadline:
+            try:
+                last = self.pending()
+                if last and " dead 0," not in last:
+                    self.rig.daemons.run("dead", "replay", "--all", "--yes")
+            except Exception as error:
+                last = str(error)
+            if last:
+                quiet_since = None
+            elif quiet_since is None:
+                quiet_since = time.monotonic()
+            elif time.monotonic() - quiet_since > 3:
+                return ""
+            self.rig.progress(f"draining: {last or 'nothing is pending'}")
+            time.sleep(1)
+        return last
+
+    def verify(self):
+        """The place for the daemon's own check of its books."""
+        return ""
+
+    def report(self, loads, faults):
+        say = self.rig.say
+        say(f"{'load':<22}{'events':>9}{'lost':>7}{'doubled':>9}{'out of order':>14}{'repeated outside':>18}")
+        for load in loads:
+            say(f"{load.name:<22}{load.events:>9}{load.lost:>7}{load.doubled:>9}{load.out_of_order:>14}"
+                f"{load.repeated:>18}")
+            if load.missing:
+                say(f"  missing, for example: {' '.join(sorted(load.missing)[:3])}")
+            if load.doubled:
+                say(f"  doubled, for example: {' '.join(load.twice[:3])}")
+            if load.unknown:
+                say(f"  in no log: {load.unknown}")
+        say("faults: " + ", ".join(f"{count} {name}" for name, count in sorted(faults.items())))
+        events = sum(load.events for load in loads)
+        lost, doubled, wrong = (sum(getattr(load, field) for load in loads)
+                                for field in ("lost", "doubled", "out_of_order"))
+        say(f"total: {events} events, {self.resends} resends, {sum(faults.values())} faults, {lost} lost, "
+            f"{doubled} doubled, {wrong} out of order")
+        return lost + doubled + wrong

@@ -1,0 +1,139 @@
+"""A primary and a synchronous standby, data and WAL each in a small file system."""
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+from rig.network import must
+from rig.processes import Supervised
+
+SETTINGS = """
+listen_addresses = '*'
+shared_buffers = 64MB
+fsync = off
+full_page_writes = off
+max_connections = 200
+synchronous_commit = on
+wal_level = replica
+hot_standby = on
+archive_mode = on
+archive_timeout = 0
+wal_keep_size = 64MB
+max_wal_size = 128MB
+min_wal_size = 32MB
+wal_sender_timeout = 5s
+wal_receiver_timeout = 5s
+wal_receiver_status_interval = 1s
+wal_retrieve_retry_interval = 1s
+tcp_user_timeout = 10s
+tcp_keepalives_idle = 5
+tcp_keepalives_interval = 2
+tcp_keepalives_count = 3
+log_line_prefix = '%m [%p] '
+"""
+
+
+class Server(Supervised):
+    def __init__(self, rig, host):
+        self.folder = rig.work / host.name
+        self.folder.mkdir()
+        super().__init__(rig, host.name, host, self.folder / "log")
+        self.data_disk = self.folder / "disk"
+        self.wal_disk = self.folder / "wal"
+        rig.mount(self.data_disk, 384 + 48 * rig.minutes)
+        rig.mount(self.wal_disk, 512)
+        self.data = self.data_disk / "data"
+        self.wal = self.wal_disk / "pg_wal"
+        for path in (self.folder, self.data_disk, self.wal_disk):
+            shutil.chown(path, "postgres", "postgres")
+
+    def as_postgres(self, program, *arguments):
+        return ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups", "--",
+                f"{self.rig.pg_bin}/{program}", *map(str, arguments)]
+
+    def command(self):
+        return self.as_postgres("postgres", "-D", self.data, "-c", f"unix_socket_directories={self.folder}", "-c",
+                                f"archive_command=cp %p {self.rig.archive}/%f", "-c", f"cluster_name={self.name}")
+
+    def create(self):
+        must(*self.as_postgres("initdb", "-D", self.data, "-X", self.wal, "-U", "postgres", "--auth=trust",
+                               "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"))
+        with open(self.data / "postgresql.conf", "a") as file:
+            file.write(SETTINGS)
+        with open(self.data / "pg_hba.conf", "a") as file:
+            file.write("host all all 10.99.0.0/24 trust\nhost replication all 10.99.0.0/24 trust\n")
+
+    def clear(self):
+        for path in (self.data, self.wal):
+            shutil.rmtree(path, ignore_errors=True)
+
+    def copy_from(self, other, to_data=None, to_wal=None, standby=True):
+        must(*self.host.enter(*self.as_postgres(
+            "pg_basebackup", "-D", to_data or self.data, "--waldir", to_wal or self.wal, "-d",
+            f"host={other.host.address} user=postgres application_name={self.name}", "--checkpoint=fast", "--no-sync",
+            *(["-R"] if standby else []))), timeout=120)
+
+    def ask(self, sql, seconds=10, database="postgres"):
+        """The answer of this server, unaligned, by its socket."""
+        done = subprocess.run(
+            ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", str(self.folder), "-U", "postgres", database, "-c", sql],
+            capture_output=True, text=True, timeout=seconds)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.strip())
+        return done.stdout.strip()
+
+    def wait_for(self, sql, answer, seconds=90):
+        deadline = time.monotonic() + seconds
+        last = ""
+        while time.monotonic() < deadline:
+            try:
+                last = self.ask(sql)
+                if last == answer:
+                    return
+            except (RuntimeError, subprocess.TimeoutExpired) as error:
+                last = error
+            time.sleep(0.3)
+        raise RuntimeError(f"{self.name}: {sql} did not become {answer}: {last}")
+
+
+class Postgres:
+    def __init__(self, rig, hosts):
+        self.rig = rig
+        self.all = [Server(rig, host) for host in hosts]
+        self.primary, self.standby = self.all
+        both = ",".join(host.address for host in hosts)
+        self.url = f"postgresql://postgres@{both}/postgres?target_session_attrs=read-write&connect_timeout=3"
+
+    def start(self):
+        self.primary.create()
+        self.primary.start()
+        self.primary.wait_for("select 1", "1")
+        self.attach_standby()
+
+    def attach_standby(self):
+        """Builds the standby from the primary, and lets commits wait for it from then on."""
+        self.standby.clear()
+        self.standby.copy_from(self.primary)
+        self.standby.start()
+        self.primary.wait_for("select count(*) from pg_stat_replication where state = 'streaming'", "1")
+        self.synchronous(True)
+
+    def synchronous(self, on):
+        names = f'"{self.standby.name}"' if on else ""
+        self.primary.ask(f"alter system set synchronous_standby_names = '{names}'")
+        self.primary.ask("select pg_reload_conf()")
+
+    def fail_over(self):
+        """Kills the primary, promotes the standby, and makes the old primary its standby."""
+        old, new = self.primary, self.standby
+        old.kill()
+        new.wait_for("select pg_is_in_recovery()", "t")
+        new.ask("select pg_promote()", 90)
+        new.wait_for("select pg_is_in_recovery()", "f")
+        self.primary, self.standby = new, old
+        self.synchronous(False)
+        self.attach_standby()
+
+    def ask(self, sql, seconds=20):
+        return self.primary.ask(sql, seconds)
