@@ -1,81 +1,179 @@
-"""The faults. Each holds what it breaks (a daemon, the database, the brokers, a link) until that works again."""
-import random
+"""The faults. A kind draws what it breaks and returns (resources that it holds until they work again, text, function)."""
+import itertools
+import os
 import signal
-import threading
+import subprocess
 import time
-from collections import Counter
+
+from rig.loads import Variant
+
+NODES = {"daemon": ["daemon1", "daemon2", "daemon3", "daemon4", "daemon5"],
+         "broker": ["broker1", "broker2", "broker3"], "postgres": ["postgres1", "postgres2"]}
 
 
-class Fault:
-    def __init__(self, name, holds, run):
-        self.name = name
-        self.holds = holds
-        self.run = run
+class Faults:
+    """KINDS maps the name that is printed to a method."""
 
+    def __init__(self, rig, draw):
+        self.rig = rig
+        self.draw = draw
 
-def faults_of(rig):
-    daemons = rig.daemons.all
+    # ---- daemons
 
-    def one_daemon(draw):
-        return draw.choice(daemons)
+    def kill_daemon(self):
+        daemon = self.draw.choice(self.rig.daemons.all)
+        return {daemon.name}, daemon.name, lambda: daemon.signal(signal.SIGKILL)
 
-    def kill(draw):
-        daemon = one_daemon(draw)
-        return daemon.name, lambda: daemon.signal(signal.SIGKILL)
+    def stop_daemon(self):
+        daemon = self.draw.choice(self.rig.daemons.all)
+        return self._stopped(daemon, {daemon.name}, self.draw.uniform(8, 14), "past its leases")
 
-    def stop(draw):
-        daemon, seconds = one_daemon(draw), draw.uniform(8, 14)
+    def _stopped(self, process, holds, seconds, why):
+        def run():
+            process.signal(signal.SIGSTOP)
+            self.rig.pause(seconds)
+            process.signal(signal.SIGCONT)
+        return holds, f"{process.name} for {seconds:.0f} s, {why}", run
+
+    def clock(self):
+        daemon = self.rig.daemons.all[-1]
+        offset = self.draw.choice([-86400, -3600, -60, 0, 60, 3600, 86400])
+        return {"clock"}, f"{daemon.name} {offset:+d} s", lambda: daemon.set_clock(offset)
+
+    # ---- links
+
+    def _link(self):
+        """Two hosts that talk to each other, in a random direction."""
+        kinds = self.draw.choice([("daemon", "broker"), ("daemon", "postgres"), ("daemon", "postgres"),
+                                  ("broker", "broker"), ("postgres", "postgres")])
+        while True:
+            ends = [self.draw.choice(NODES[kind]) for kind in kinds]
+            if ends[0] != ends[1]:
+                self.draw.shuffle(ends)
+                return ends
+
+    def _bad_link(self, text, seconds, both, **rule):
+        a, b = self._link()
+        links = [(a, b), (b, a)] if both else [(a, b)]
 
         def run():
-            daemon.signal(signal.SIGSTOP)
-            rig.pause(seconds)
-            daemon.signal(signal.SIGCONT)
-        return f"{daemon.name} for {seconds:.0f} s, past its leases", run
+            for link in links:
+                self.rig.network.set_rule(*link, **rule)
+            self.rig.pause(seconds)
+            for link in links:
+                self.rig.network.set_rule(*link)
+        return {"-".join(sorted((a, b)))}, f"{a} {'and' if both else 'to'} {b} for {seconds:.0f} s{text}", run
 
-    return [Fault("SIGKILL", "daemon", kill), Fault("SIGSTOP", "daemon", stop)]
+    def cut_one_way(self):
+        return self._bad_link("", self.draw.uniform(8, 25), False, loss=1)
 
+    def cut_both_ways(self):
+        return self._bad_link("", self.draw.uniform(5, 20), True, loss=1)
 
-class Chaos(threading.Thread):
-    """Draws faults until it is stopped: each kind once in random order, then all again."""
+    def lossy(self):
+        loss = self.draw.choice([0.05, 0.1, 0.3])
+        return self._bad_link(f", {loss:.0%} lost", self.draw.uniform(8, 20), self.draw.random() < 0.5, loss=loss)
 
-    def __init__(self, rig):
-        super().__init__(daemon=True)
-        self.rig = rig
-        self.random = random.Random(rig.seed)
-        self.stopping = threading.Event()
-        self.counts = Counter()
-        self.busy = {}
-        self.failures = []
+    def delay(self):
+        delay = self.draw.choice([0.05, 0.2, 0.8])
+        return self._bad_link(f", {delay * 1000:.0f} ms", self.draw.uniform(8, 20), True, delay=delay)
 
-    def run(self):
-        bag = []
-        while not self.stopping.wait(self.random.uniform(2, 5)):
-            bag = bag or self.random.sample(faults_of(self.rig), len(faults_of(self.rig)))
-            fault = bag.pop()
-            while self.is_busy(fault.holds) and not self.stopping.wait(0.2):
-                pass
-            if self.stopping.is_set():
-                break
-            text, run = fault.run(self.random)
-            self.rig.say(f"fault: {fault.name} {text}")
-            self.counts[fault.name] += 1
-            thread = threading.Thread(target=self.guarded, args=(fault, run), daemon=True)
-            self.busy[fault.holds] = thread
-            thread.start()
+    def bandwidth(self):
+        rate = self.draw.choice([20_000, 100_000])
+        return self._bad_link(f", {rate // 1000} kB/s", self.draw.uniform(8, 20), self.draw.random() < 0.5, rate=rate)
 
-    def is_busy(self, holds):
-        thread = self.busy.get(holds)
-        return thread is not None and thread.is_alive()
+    # ---- the database
 
-    def guarded(self, fault, run):
-        try:
-            run()
-        except Exception as error:
-            self.failures.append(f"{fault.name}: {error!r}")
-            self.rig.say(f"fault {fault.name} could not be finished: {error!r}")
+    def crash_primary(self):
+        return {"postgres"}, "", lambda: self.rig.postgres.crash()
 
-    def finish(self):
-        self.stopping.set()
-        self.join()
-        for thread in list(self.busy.values()):
-            thread.join(180)
+    def fail_over(self):
+        return {"postgres"}, "to the synchronous standby", lambda: self.rig.postgres.fail_over()
+
+    def fail_over_async(self):
+        seconds = self.draw.uniform(3, 8)
+        return ({"postgres"}, f"to a standby that is {seconds:.0f} s late",
+                lambda: self.rig.postgres.fail_over_async(seconds))
+
+    def restore(self):
+        seconds = self.draw.uniform(4, 10)
+        return {"postgres"}, f"of a base backup, {seconds:.0f} s old", lambda: self.rig.postgres.restore(seconds)
+
+    def recover_to_time(self):
+        seconds, lost = self.draw.uniform(5, 8), self.draw.uniform(3, 6)
+        return ({"postgres"}, f"to a time {lost:.0f} s ago",
+                lambda: self.rig.postgres.restore(seconds, lost))
+
+    def full_data_disk(self):
+        return self._full_disk("postgres", self.rig.postgres.all[0].data_disk, self.rig.postgres.all[1].data_disk)
+
+    def full_wal_disk(self):
+        return self._full_disk("postgres", self.rig.postgres.all[0].wal_disk, self.rig.postgres.all[1].wal_disk)
+
+    def _full_disk(self, holds, *disks):
+        disk, seconds = self.draw.choice(disks), self.draw.uniform(4, 10)
+
+        def run():
+            ballast = disk / "ballast"
+            free = os.statvfs(disk)
+            subprocess.run(["fallocate", "-l", str(free.f_bavail * free.f_frsize), ballast], check=False)
+            subprocess.run(["dd", "if=/dev/zero", f"of={disk}/rest", "bs=4k"], capture_output=True)
+            self.rig.pause(seconds)
+            for file in (ballast, disk / "rest"):
+                file.unlink(missing_ok=True)
+            if holds == "postgres":
+                self.rig.postgres.wait_healthy()
+            else:
+                self.rig.pause(10)
+        return {holds}, f"{disk.parent.name}/{disk.name} for {seconds:.0f} s", run
+
+    # ---- brokers
+
+    def kill_broker(self):
+        broker = self.draw.choice(self.rig.brokers.all)
+
+        def run():
+            broker.signal(signal.SIGKILL)
+            self.rig.pause(15)
+        return {"kafka"}, broker.name, run
+
+    def hang_broker(self):
+        return self._stopped(self.draw.choice(self.rig.brokers.all), {"kafka"}, 40, "hanging")
+
+    def full_broker_disk(self):
+        return self._full_disk("kafka", *(broker.data for broker in self.rig.brokers.all))
+
+    # ---- people
+
+    def deploy(self):
+        variant = Variant.draw(self.draw)
+        order = self.draw.sample(self.rig.daemons.all, 5)
+        ways = [self.draw.choice([signal.SIGHUP, signal.SIGTERM]) for _ in order]
+
+        def run():
+            self.rig.daemons.variant = variant
+            for daemon, way in zip(order, ways):
+                daemon.deploy(variant)
+                daemon.signal(way)
+                self.rig.pause(2)
+        return {"deploy"}, str(variant), run
+
+    def operate(self):
+        return self.rig.operators.draw(self.draw)
+
+    KINDS = {
+        "SIGKILL": kill_daemon, "SIGSTOP": stop_daemon, "clock jump": clock,
+        "cut one way": cut_one_way, "cut": cut_both_ways, "lossy link": lossy, "delay": delay, "bandwidth": bandwidth,
+        "database crash": crash_primary, "failover": fail_over, "async failover": fail_over_async,
+        "restore": restore, "PITR": recover_to_time, "full data disk": full_data_disk, "full WAL disk": full_wal_disk,
+        "broker SIGKILL": kill_broker, "broker hangs": hang_broker, "full broker disk": full_broker_disk,
+        "deploy": deploy, "operator": operate,
+    }
+    # How many of a kind a round has, if not one.
+    PER_ROUND = {"SIGKILL": 2, "SIGSTOP": 2, "cut one way": 2, "deploy": 2, "operator": 6}
+
+    def round(self, only):
+        kinds = [name for name in self.KINDS if not only or name in only]
+        bag = list(itertools.chain.from_iterable([name] * self.PER_ROUND.get(name, 1) for name in kinds))
+        self.draw.shuffle(bag)
+        return bag

@@ -102,11 +102,12 @@ class Ledger:
         last, quiet_since = "not asked yet", None
         while time.monotonic() < deadline:
             try:
+                self.rig.operators.resume_all()
                 last = self.pending()
                 if last and " dead 0," not in last:
                     self.rig.daemons.run("dead", "replay", "--all", "--yes")
             except Exception as error:
-                last = str(error)
+                last = str(error).splitlines()[0]
             if last:
                 quiet_since = None
             elif quiet_since is None:
@@ -116,6 +117,19 @@ class Ledger:
             self.rig.progress(f"draining: {last or 'nothing is pending'}")
             time.sleep(1)
         return last
+
+    def applied_again(self):
+        """Of the list rows that a failover or a restore lost: (lost by the database, applied again)."""
+        if not self.rig.lost_lists:
+            return 0, 0
+        rows = self.rig.postgres.ask("select event_id, at from app.list", 60)
+        now = dict(line.split("|") for line in rows.splitlines())
+        lost = again = 0
+        for before in self.rig.lost_lists:
+            changed = [event_id for event_id, at in before.items() if now.get(event_id) != at]
+            lost += len(changed)
+            again += sum(event_id in now for event_id in changed)
+        return lost, again
 
     def verify(self):
         """The place for the daemon's own check of its books."""
@@ -134,6 +148,9 @@ class Ledger:
             if load.unknown:
                 say(f"  in no log: {load.unknown}")
         say("faults: " + ", ".join(f"{count} {name}" for name, count in sorted(faults.items())))
+        lost_commits, again = self.applied_again()
+        if lost_commits:
+            say(f"rows of lists that failovers and restores took back: {lost_commits}, applied again: {again}")
         events = sum(load.events for load in loads)
         lost, doubled, wrong = (sum(getattr(load, field) for load in loads)
                                 for field in ("lost", "doubled", "out_of_order"))

@@ -24,7 +24,8 @@ begin
   end if;
   return true;
 end $$;
-""" + "".join(f"create table app.{table} (place bigserial primary key, event_id uuid not null, key text, n bigint);\n"
+""" + "".join(f"create table app.{table} (place bigserial primary key, event_id uuid not null, key text, n bigint, "
+              "at timestamptz not null default clock_timestamp());\n"
               for table in TABLES) + """
 create table app.sent (place bigserial primary key, event_id uuid not null, key text, n bigint);
 """

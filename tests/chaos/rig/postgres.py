@@ -13,7 +13,7 @@ listen_addresses = '*'
 shared_buffers = 64MB
 fsync = off
 full_page_writes = off
-max_connections = 200
+max_connections = 300
 synchronous_commit = on
 wal_level = replica
 hot_standby = on
@@ -31,6 +31,7 @@ tcp_keepalives_idle = 5
 tcp_keepalives_interval = 2
 tcp_keepalives_count = 3
 log_line_prefix = '%m [%p] '
+log_min_error_statement = fatal
 """
 
 
@@ -68,16 +69,73 @@ class Server(Supervised):
         for path in (self.data, self.wal):
             shutil.rmtree(path, ignore_errors=True)
 
+    def kill(self):
+        """Ends every process of the server at once, so that no backend outlives the postmaster."""
+        with self.lock:
+            self.is_held = True
+            self.end_all()
+
+    def end_all(self):
+        with self.lock:
+            self.is_expected = True
+            while processes := must("ip", "netns", "pids", self.host.name).split():
+                for process in processes:
+                    try:
+                        os.kill(int(process), signal.SIGKILL)
+                    except ProcessLookupError:
+                        pass
+                time.sleep(0.05)
+            if self.process:
+                self.process.wait()
+
+    def read_alone(self):
+        """The lists as this server had them when it was killed: {event id: time of its insert}."""
+        folder = self.folder / "alone"
+        folder.mkdir(exist_ok=True)
+        shutil.chown(folder, "postgres", "postgres")
+        with open(self.log_file, "ab") as log:
+            server = subprocess.Popen(
+                self.as_postgres("postgres", "-D", self.data, "-c", "listen_addresses=", "-c", "archive_mode=off", "-c",
+                                 f"unix_socket_directories={folder}"), stdout=log, stderr=log, start_new_session=True)
+        try:
+            rows = self.wait_answer("select event_id, at from app.list", folder)
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(60)
+        return dict(line.split("|") for line in rows.splitlines())
+
+    def wait_answer(self, sql, folder, seconds=60):
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                return self.ask(sql, 30, folder)
+            except RuntimeError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.2)
+
+    def replace_by(self, backup, settings):
+        self.clear()
+        must("cp", "-a", backup / "data", self.data)
+        must("cp", "-a", backup / "pg_wal", self.wal)
+        (self.data / "pg_wal").unlink()
+        (self.data / "pg_wal").symlink_to(self.wal)
+        with open(self.data / "postgresql.auto.conf", "a") as file:
+            file.write(settings)
+        signal_file = self.data / "recovery.signal"
+        signal_file.touch()
+        shutil.chown(signal_file, "postgres", "postgres")
+
     def copy_from(self, other, to_data=None, to_wal=None, standby=True):
         must(*self.host.enter(*self.as_postgres(
             "pg_basebackup", "-D", to_data or self.data, "--waldir", to_wal or self.wal, "-d",
             f"host={other.host.address} user=postgres application_name={self.name}", "--checkpoint=fast", "--no-sync",
             *(["-R"] if standby else []))), timeout=120)
 
-    def ask(self, sql, seconds=10, database="postgres"):
+    def ask(self, sql, seconds=10, folder=None):
         """The answer of this server, unaligned, by its socket."""
         done = subprocess.run(
-            ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", str(self.folder), "-U", "postgres", database, "-c", sql],
+            ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", str(folder or self.folder), "-U", "postgres", "postgres", "-c", sql],
             capture_output=True, text=True, timeout=seconds)
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip())
@@ -124,14 +182,67 @@ class Postgres:
         self.primary.ask(f"alter system set synchronous_standby_names = '{names}'")
         self.primary.ask("select pg_reload_conf()")
 
+    def crash(self):
+        """The supervisor starts it again."""
+        self.primary.end_all()
+        self.wait_healthy()
+
+    def wait_healthy(self):
+        self.primary.wait_for("select count(*) from pg_stat_replication where state = 'streaming'", "1", 120)
+
     def fail_over(self):
         """Kills the primary, promotes the standby, and makes the old primary its standby."""
+        self.primary.kill()
+        self._promote()
+
+    def fail_over_async(self, seconds):
+        """The standby falls behind, so that it lacks commits when it is promoted."""
+        self.synchronous(False)
+        names = self.primary.name, self.standby.name
+        self.rig.network.set_rule(*names, loss=1)
+        self.rig.pause(seconds)
+        self.primary.kill()
+        self.rig.network.set_rule(*names)
+        self.rig.note_lost_commits(self.primary.read_alone())
+        self._promote()
+
+    def _promote(self):
         old, new = self.primary, self.standby
-        old.kill()
         new.wait_for("select pg_is_in_recovery()", "t")
         new.ask("select pg_promote()", 90)
         new.wait_for("select pg_is_in_recovery()", "f")
         self.primary, self.standby = new, old
+        self.synchronous(False)
+        self.attach_standby()
+
+    def restore(self, seconds, lost=None):
+        """Restores a base backup that was taken some seconds before; with `lost`, up to a time so long ago."""
+        backup = self.rig.work / "backup"
+        shutil.rmtree(backup, ignore_errors=True)
+        for segment in self.rig.archive.iterdir():
+            segment.unlink()
+        backup.mkdir()
+        shutil.chown(backup, "postgres", "postgres")
+        self.primary.copy_from(self.primary, backup / "data", backup / "pg_wal", standby=False)
+        self.rig.pause(seconds)
+        target = "recovery_target = 'immediate'"
+        if lost:
+            now = self.primary.ask("select clock_timestamp()")
+            self.rig.pause(lost)
+            segment = self.primary.ask("select pg_walfile_name(pg_current_wal_lsn())")
+            self.primary.ask("select pg_switch_wal()")
+            self.primary.wait_for(f"select last_archived_wal >= '{segment}' from pg_stat_archiver", "t")
+            target = f"recovery_target_time = '{now}'"
+        self.primary.kill()
+        self.standby.kill()
+        self.rig.note_lost_commits(self.primary.read_alone())
+        self.primary.replace_by(backup, f"{target}\nrecovery_target_action = promote\n"
+                                        f"restore_command = 'cp {self.rig.archive}/%f %p'\n"
+                                        "synchronous_standby_names = ''\n")
+        self.primary.start()
+        self.primary.wait_for("select pg_is_in_recovery()", "f")
+        for setting in ("recovery_target", "recovery_target_time", "recovery_target_action", "restore_command"):
+            self.primary.ask(f"alter system reset {setting}")  # else the next standby stops there, too
         self.synchronous(False)
         self.attach_standby()
 

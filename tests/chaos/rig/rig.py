@@ -10,10 +10,11 @@ from pathlib import Path
 
 from rig import loads
 from rig.brokers import Brokers
+from rig.chaos import Chaos
 from rig.daemons import Daemons
-from rig.faults import Chaos
 from rig.ledger import Ledger
 from rig.network import Network, must
+from rig.operators import Operators
 from rig.postgres import Postgres
 
 ADDRESSES = {"operator": "10.99.0.1", "application": "10.99.0.2", "service": "10.99.0.3",
@@ -32,11 +33,14 @@ class Rig:
         self.inboxd = options.build / "inboxd"
         self.client = options.build / "tests" / "chaos" / "chaos_client"
         self.rate = options.rate
+        self.patience = options.patience
         self.schema = loads.SCHEMA
+        self.only = [name for name in options.only.split(",") if name]
         self.began = time.monotonic()
         self.lock = threading.Lock()
         self.log = open(work / "rig.log", "a", buffering=1)
         self.crashes = []
+        self.lost_lists = []
         self.last_progress = 0.0
         self.closing = threading.Event()
 
@@ -56,6 +60,10 @@ class Rig:
     def crash(self, text):
         self.crashes.append(text)
         self.say(f"CRASH: {text}")
+
+    def note_lost_commits(self, rows):
+        """The lists of a primary that was killed; the ledger finds the rows that were applied again."""
+        self.lost_lists.append(rows)
 
     # ---- parts
 
@@ -77,7 +85,8 @@ class Rig:
         self.brokers = Brokers(self, [host[f"broker{i}"] for i in (1, 2, 3)])
         self.postgres = Postgres(self, [host[f"postgres{i}"] for i in (1, 2)])
         self.daemons = Daemons(self, [host[f"daemon{i}"] for i in (1, 2, 3, 4, 5)])
-        self.chaos = Chaos(self)
+        self.operators = Operators(self)
+        self.chaos = Chaos(self, self.only)
         kafka = threading.Thread(target=self.attempt, args=(lambda: self.brokers.start(loads.TOPICS),))
         kafka.start()
         self.postgres.start()
@@ -126,15 +135,19 @@ class Rig:
         self.say(f"producer: {delivered} records delivered, {failed} failed, {left} left")
         ledger = Ledger(self)
         ledger.read_logs()
-        pending = ledger.wait_drained(120 + 10 * self.minutes)
+        pending = ledger.wait_drained(self.patience)
         if pending:
             self.say(f"STUCK: {pending}")
-            self.say(self.daemons.run("status"))
+            self.attempt(lambda: self.say(self.daemons.run("status")))
         contradictions = ledger.verify()
         wrong = ledger.report(ledger.loads(), self.chaos.counts)
         for text in (*self.crashes, *self.chaos.failures):
             self.say(f"also: {text}")
-        return not wrong and not pending and not contradictions and not self.crashes and not self.chaos.failures
+        is_good = not (wrong or pending or contradictions or self.crashes or self.chaos.failures)
+        if not is_good:
+            self.attempt(lambda: must("pg_dump", "-h", self.postgres.primary.folder, "-U", "postgres", "-f",
+                                      self.work / "database.sql", "postgres"))
+        return is_good
 
     def applied(self):
         try:
