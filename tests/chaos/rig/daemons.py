@@ -45,7 +45,7 @@ class Daemons:
         self.rig = rig
         self.all = [Daemon(rig, host) for host in hosts]
         self.variant = Variant()
-        self.all[-1].set_clock(0)  # the instance whose clock jumps
+        self.all[-1].set_clock(0)  # its clock jumps
         for daemon in self.all:
             daemon.deploy(self.variant)
 

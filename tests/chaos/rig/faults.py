@@ -1,4 +1,7 @@
-"""The faults. A kind draws what it breaks and returns (resources that it holds until they work again, text, function)."""
+"""The faults, a method each. It draws the details, and returns the parts that it breaks, a text, and a function.
+
+The function returns once the parts work again.
+"""
 import itertools
 import os
 import signal
@@ -116,8 +119,8 @@ class Faults:
         def run():
             ballast = disk / "ballast"
             free = os.statvfs(disk)
-            subprocess.run(["fallocate", "-l", str(free.f_bavail * free.f_frsize), ballast], check=False)
-            subprocess.run(["dd", "if=/dev/zero", f"of={disk}/rest", "bs=4k"], capture_output=True)
+            subprocess.run(["fallocate", "-l", str(free.f_bavail * free.f_frsize), ballast], capture_output=True)
+            subprocess.run(["dd", "if=/dev/zero", f"of={disk}/rest", "bs=4k"], capture_output=True)  # written meanwhile
             self.rig.pause(seconds)
             for file in (ballast, disk / "rest"):
                 file.unlink(missing_ok=True)

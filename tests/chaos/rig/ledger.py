@@ -28,7 +28,7 @@ def out_of_order(wanted, found):
 
 
 class Load:
-    """A load's row: what had to arrive, what arrived, and the differences."""
+    """A row of the report: the wanted events, the events found, and the differences."""
 
     def __init__(self, name, wanted, found, ordered, once=True, optional=()):
         counts = Counter(event_id for _, event_id in found)
@@ -69,7 +69,9 @@ class Ledger:
 
     def loads(self):
         keyed, plain = self.logs["keyed"], self.logs["plain"]
-        here = lambda rows: [row for row in rows if not row[0].startswith("person-")]
+        sent = firsts(self.rows("sent"))
+        received = self.rows("received")
+        here = lambda rows: [row for row in rows if not row[0].startswith(("person-", "app-"))]
         calls = [tuple(line.split("\t")[1::-1]) for line in self.rig.calls.read_text().splitlines()]
         copies = [(key, event_id) for _, _, key, event_id, _ in self.rig.brokers.records("copies")]
         return [
@@ -79,13 +81,14 @@ class Ledger:
             Load("sequential, release", keyed, here(self.rows("released")), ordered=False),
             Load("batch", keyed, here(self.rows("batch")), ordered=False),
             Load("outbox, published", keyed, here(self.rows("published")), ordered=True),
-            Load("outbox, received", keyed, here(self.rows("received")), ordered=True),
+            Load("outbox, received", keyed, here(received), ordered=True),
+            Load("outbox, application", sent, [row for row in received if row[0].startswith("app-")], ordered=True),
             Load("http", keyed, here(calls), ordered=True, once=False),
             Load("kafka", keyed, here(copies), ordered=True, once=False),
         ]
 
     def pending(self):
-        """A sentence about what is not settled yet; empty: all is."""
+        """The figures of pending work; empty: there is none."""
         lag, unknown = self.rig.postgres.ask(
             "select coalesce(sum(lag), 0), count(*) filter (where lag is null) from inbox.lag").split("|")
         backlog = self.rig.postgres.ask(
@@ -146,7 +149,7 @@ class Ledger:
             if load.doubled:
                 say(f"  doubled, for example: {' '.join(load.twice[:3])}")
             if load.unknown:
-                say(f"  in no log: {load.unknown}")
+                say(f"  of commits that the database lost: {load.unknown}")
         say("faults: " + ", ".join(f"{count} {name}" for name, count in sorted(faults.items())))
         lost_commits, again = self.applied_again()
         if lost_commits:

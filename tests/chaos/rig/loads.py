@@ -108,6 +108,47 @@ handlers:
 {"".join(handlers)}"""
 
 
+class Publisher(threading.Thread):
+    """The application's own messages: a row and a message of the outbox in a transaction, through psql."""
+
+    def __init__(self, rig):
+        super().__init__(daemon=True)
+        self.rig = rig
+        self.random = random.Random(rig.seed + 2)
+        self.stopping = threading.Event()
+
+    def run(self):
+        session = 0
+        while not self.stopping.is_set():
+            session += 1  # keys of its own: after a lost connection the last transaction may end later than the next
+            psql = subprocess.Popen(
+                self.rig.application_host.enter("psql", "-XAtq", self.rig.postgres.url), stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL, stderr=open(self.rig.work / "publisher.log", "ab"), text=True,
+                start_new_session=True)
+            n = 0
+            try:
+                while psql.poll() is None and not self.stopping.wait(0.2):
+                    n += 1
+                    psql.stdin.write(self.statement(f"app-{session}-{self.random.randrange(3)}", n))
+                    psql.stdin.flush()
+                psql.stdin.close()
+                psql.wait(30)
+            except (BrokenPipeError, subprocess.TimeoutExpired):
+                psql.kill()
+                psql.wait()
+            self.stopping.wait(1)
+
+    def statement(self, key, n):
+        event_id = uuid.UUID(int=self.random.getrandbits(128), version=4)
+        return (f"with sent as (insert into app.sent (event_id, key, n) values ('{event_id}', '{key}', {n}) "
+                "returning *) select inbox.publish('outgoing', key, "
+                "jsonb_build_object('cause', event_id, 'n', n), id => event_id) from sent;\n")
+
+    def finish(self):
+        self.stopping.set()
+        self.join(60)
+
+
 class Application(threading.Thread):
     """Produces records with and without keys, and resends some of them."""
 

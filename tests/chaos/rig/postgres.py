@@ -135,7 +135,8 @@ class Server(Supervised):
     def ask(self, sql, seconds=10, folder=None):
         """The answer of this server, unaligned, by its socket."""
         done = subprocess.run(
-            ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", str(folder or self.folder), "-U", "postgres", "postgres", "-c", sql],
+            ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", str(folder or self.folder), "-U", "postgres", "postgres",
+             "-c", sql],
             capture_output=True, text=True, timeout=seconds)
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip())

@@ -124,6 +124,8 @@ class Rig:
         self.set_up()
         application = loads.Application(self, self.rate)
         application.start()
+        publisher = loads.Publisher(self)
+        publisher.start()
         end = time.monotonic() + 60 * self.minutes
         self.chaos.start()
         while time.monotonic() < end:
@@ -131,6 +133,7 @@ class Rig:
             self.progress(f"{application.produced} records produced, {application.resent} resent, "
                           f"{sum(self.chaos.counts.values())} faults, {self.applied()}")
         self.chaos.finish()
+        publisher.finish()
         delivered, failed, left = application.finish()
         self.say(f"producer: {delivered} records delivered, {failed} failed, {left} left")
         ledger = Ledger(self)
