@@ -61,7 +61,9 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                     [this](std::int32_t id) { dispatcher_.notify_fed(id); }},
                    watchdog_,
                    log},
-      own_sessions_{settings.ingest.connections + 2 + (settings.outbox.relay ? 1 : 0)} {}
+      own_sessions_{settings.ingest.connections + 2 + (settings.outbox.relay ? 1 : 0)} {
+  watchdog_.server().set_owner(owner);
+}
 
 std::optional<base::Problem> Daemon::start(PreparedHandlers prepared) {
   tracer_->start();

@@ -9,6 +9,8 @@
 
 #include "inbox/connecting.hpp"
 #include "inbox/connection_access.hpp"
+#include "inbox/database_error.hpp"
+#include "statements.hpp"
 
 namespace inboxd::inbox {
 namespace {
@@ -142,6 +144,28 @@ void Connection::Access::open() {
     open_session();
   }
   check_previous_session();
+  if (!is_server_checked_) check_server();
+}
+
+/// A session with another server process than before runs nothing until the leases of this process have ended.
+void Connection::Access::check_server() {
+  is_server_checked_ = true;  // the statement opens the slot, too
+  if (const auto owner = watchdog.server().owner_to_release(server_started_at_)) {
+    try {
+      const auto released = run(statements::release_owned, pqxx::params{owner->text()});
+      log.warn("inbox.server_changed", {{"purpose", purpose}, {"deliveries", released.affected_rows()}});
+    } catch (const DatabaseError& error) {
+      // Also if it is in doubt: the caller's own statement has not run.
+      close();
+      throw DatabaseError{{Fault::reconnect, error.failure().sqlstate, error.what()}};
+    }
+  }
+  watchdog.server().know(server_started_at_);
+}
+
+void Connection::Access::note_server(const std::string& started_at) {
+  server_started_at_ = started_at;
+  is_server_checked_ = false;
 }
 
 /// Returns whether the session belongs to this slot alone, as far as the server shows.
@@ -166,13 +190,16 @@ bool Connection::Access::open_session() {
   ++generation;
   const auto row = query_session(
       "select a.pid, a.backend_start, pg_catalog.current_setting('jit')::boolean, "
-      "pg_catalog.current_setting('search_path') "
+      "pg_catalog.current_setting('search_path'), "
+      "extract(epoch from pg_catalog.pg_postmaster_start_time())::pg_catalog.text "
       "from pg_catalog.pg_stat_activity a where a.pid operator(pg_catalog.=) pg_catalog.pg_backend_pid()",
       {});
   has_jit = row.empty() || row[0][2].as<bool>();
   // Through a pooler the answer is about a single session, and the next statement may run in another session.
   const bool is_direct = !row.empty() && row[0][0].as<int>() == PQbackendPID(raw);
   has_pinned_path_ = is_direct && row[0][3].view() == own_path;
+  server_started_at_ = row.empty() ? "" : row[0][4].as<std::string>();
+  is_server_checked_ = false;
   // Null if the session runs under another role than its login.
   const bool is_visible = !row.empty() && !row[0][1].is_null();
   const bool is_ours = is_visible && is_direct;

@@ -72,6 +72,8 @@ struct Connection::Access {
 
   void open();
   void close() noexcept;
+  /// The start of the server that answered. A pooler changes servers within a session: the next use checks it again.
+  void note_server(const std::string& started_at);
   /// The last statement was cut off: the next session is not used while the server still runs that statement.
   void await_cut_off_statement() { previous_ = PreviousSession{backend_, true}; }
 
@@ -122,6 +124,7 @@ struct Connection::Access {
   ConnectResult connect(const std::string& options);
   bool open_session();
   void check_previous_session();
+  void check_server();
   std::string marked_name() const;
   pqxx::result query_session(const char* query, const pqxx::params& parameters);
   void read_notice(std::string_view text);
@@ -140,7 +143,9 @@ struct Connection::Access {
   std::unordered_map<const Statement*, std::string> texts_;
   std::unordered_map<const Statement*, bool> prepared_;  ///< in this session
   Backend backend_;                                      ///< of this session
+  std::string server_started_at_;                        ///< of this session
   std::optional<PreviousSession> previous_;
+  bool is_server_checked_ = false;  ///< for this session
   bool was_cut_off_ = false;      ///< by the watchdog: the last statement
   bool commit_warned_ = false;    ///< the server warned that the standby may not have the last commit
   bool accepts_options_ = true;   ///< false: a pooler refuses startup options

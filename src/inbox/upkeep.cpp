@@ -100,9 +100,11 @@ void instance_heartbeat(Connection& connection, const InstanceIdentity& identity
   auto ids = array_of(ArrayParameter::Type::int4, handlers);
   ArrayParameter topics{ArrayParameter::Type::text};
   for (const std::string& topic : identity.topics) topics.add(topic);
-  connection.access().run(statements::instance_heartbeat,
-                          pqxx::params{identity.instance_id.text(), identity.host, INBOXD_VERSION, identity.process_id,
-                                       stopped, problem, ids.finish(), topics.finish(), json_of(activity)});
+  const auto rows = connection.access().run(
+      statements::instance_heartbeat,
+      pqxx::params{identity.instance_id.text(), identity.host, INBOXD_VERSION, identity.process_id, stopped, problem,
+                   ids.finish(), topics.finish(), json_of(activity)});
+  connection.access().note_server(rows.one_row()[0].as<std::string>());
 }
 
 std::optional<OldestTransaction> find_oldest_transaction(Connection& connection) {

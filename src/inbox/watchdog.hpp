@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/mutex.hpp"
+#include "inbox/known_server.hpp"
 
 namespace inboxd::inbox {
 
@@ -48,6 +49,7 @@ class Watchdog final {
   std::chrono::steady_clock::time_point last_check() const { return last_check_; }
   ConnectionCounts& counts() { return counts_; }
   const ConnectionCounts& counts() const { return counts_; }
+  KnownServer& server() { return server_; }
 
  private:
   struct Watch {
@@ -62,6 +64,7 @@ class Watchdog final {
       REQUIRES(mutex_);
 
   ConnectionCounts counts_;
+  KnownServer server_;
   std::atomic<std::chrono::steady_clock::time_point> last_check_ = std::chrono::steady_clock::now();
   mutable base::Mutex mutex_;
   base::Condition changed_;

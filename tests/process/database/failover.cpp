@@ -1,8 +1,11 @@
 #include <catch2/catch_test_macros.hpp>
+#include <vector>
 
 #include "process/support/background_producer.hpp"
 #include "process/support/daemon_fixture.hpp"
+#include "process/support/order_fixture.hpp"
 #include "support/private_postgres.hpp"
+#include "support/wait.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -43,5 +46,35 @@ TEST_CASE("after the primary crashes under load and its standby is promoted, the
                                              << counts.text());
   CHECK(counts.is_perfect());
   CHECK(fixture.offsets_ahead() == 0);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+}
+
+TEST_CASE("events that the database leases to their owner again, after it lost their outcomes, run again in order") {
+  PrivatePostgres server;
+  OrderFixture fixture{1, {}, server.url()};
+  const TempFolder folder;
+  const auto gate = folder / "gate";
+  fixture.set("gate", gate);
+  const auto daemon = fixture.start();
+  const auto of_one_key = [](int) { return KeyedEvents::Made{.key = "order"}; };
+  fixture.events.produce(3, of_one_key);
+  wait_until("the first event is in a call", [&] { return fixture.recording.count() > 0; });
+  server.snapshot();  // the three are leased
+  write_file(gate, "open");
+  fixture.database.session().close();
+  REQUIRE(fixture.wait_done().is_perfect());
+  fixture.events.produce(3, of_one_key);
+  REQUIRE(fixture.wait_done().is_perfect());
+  const auto before = fixture.events.calls_of("order").size();
+
+  server.restore();
+  fixture.database.session().close();
+  const auto counts = fixture.wait_done();
+  const auto calls = fixture.events.calls_of("order");
+  WARN(counts.text());
+  CHECK(counts.is_perfect());
+  CHECK(std::vector<int>(calls.begin() + static_cast<std::ptrdiff_t>(before), calls.end()) ==
+        std::vector<int>{0, 1, 2, 3, 4, 5});
+  CHECK(daemon->count_in_log("kind=inbox.server_changed") >= 2);
   CHECK(daemon->stop() == ExitStatus{0, 0});
 }
