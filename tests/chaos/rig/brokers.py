@@ -1,6 +1,4 @@
 """Three brokers of Kafka, each also a controller, each with its data in a small file system of its own."""
-import os
-import signal
 import subprocess
 import time
 
@@ -67,6 +65,11 @@ controlled.shutdown.enable=false
         return ["java", f"-Xms{heap}", f"-Xmx{heap}", *quick, "-Djava.awt.headless=true",
                 f"-Dlog4j2.configurationFile={self.logging}", "-cp", f"{self.rig.kafka_home}/libs/*", *arguments]
 
+    def answers(self):
+        return subprocess.run(
+            self.rig.operator.enter("bash", "-c", f"exec 3<>/dev/tcp/{self.host.address}/9092"), capture_output=True,
+            timeout=30).returncode == 0
+
     def format(self):
         must(*self.java("kafka.tools.StorageTool", "format", "--cluster-id", CLUSTER_ID, "--config",
                         str(self.properties)))
@@ -92,6 +95,14 @@ class Brokers:
                     raise RuntimeError(f"{broker.name} does not start, see {broker.log_file}")
                 time.sleep(0.2)
         self.client("topics", *topics)
+
+    def wait_up(self, seconds=120):
+        """After a restart: all answer, and had some seconds to catch up."""
+        self.rig.pause(2)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not all(broker.answers() for broker in self.all):
+            self.rig.pause(0.5)
+        self.rig.pause(5)
 
     def client(self, command, *arguments):
         """Runs the client on the operator's host, which has no faults."""

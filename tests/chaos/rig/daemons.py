@@ -22,6 +22,7 @@ class Daemon(Supervised):
         self.file.write_text(configuration(self.rig, self.name, variant))
 
     def set_clock(self, offset):
+        self.offset = offset
         self.clock.write_text(f"{offset:+d}\n")
 
     def command(self):

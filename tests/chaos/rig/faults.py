@@ -39,9 +39,8 @@ class Faults:
         return holds, f"{process.name} for {seconds:.0f} s, {why}", run
 
     def clock(self):
-        daemon = self.rig.daemons.all[-1]
-        offset = self.draw.choice([-86400, -3600, -60, 0, 60, 3600, 86400])
-        return {"clock"}, f"{daemon.name} {offset:+d} s", lambda: daemon.set_clock(offset)
+        daemon, seconds = self.rig.daemons.all[-1], self.draw.choice([60, 3600, 86400])
+        return {"clock"}, f"{daemon.name} {seconds:+d} s", lambda: daemon.set_clock(daemon.offset + seconds)
 
     # ---- links
 
@@ -127,7 +126,7 @@ class Faults:
             if holds == "postgres":
                 self.rig.postgres.wait_healthy()
             else:
-                self.rig.pause(10)
+                self.rig.brokers.wait_up()
         return {holds}, f"{disk.parent.name}/{disk.name} for {seconds:.0f} s", run
 
     # ---- brokers
@@ -137,7 +136,7 @@ class Faults:
 
         def run():
             broker.signal(signal.SIGKILL)
-            self.rig.pause(15)
+            self.rig.brokers.wait_up()
         return {"kafka"}, broker.name, run
 
     def hang_broker(self):

@@ -100,10 +100,9 @@ class Ledger:
         return f"lag {lag}, unknown lags {unknown}, pending {due}, dead {dead}, outbox {outbox}"
 
     def wait_drained(self, seconds):
-        """Replays dead letters until nothing is pending; returns the last sentence of pending()."""
-        deadline = time.monotonic() + seconds
-        last, quiet_since = "not asked yet", None
-        while time.monotonic() < deadline:
+        """Replays dead letters until nothing is pending, or changes for so long; returns the last figures."""
+        last, before, quiet_since, changed_at = "not asked yet", "", None, time.monotonic()
+        while time.monotonic() - changed_at < seconds:
             try:
                 self.rig.operators.resume_all()
                 last = self.pending()
@@ -117,6 +116,8 @@ class Ledger:
                 quiet_since = time.monotonic()
             elif time.monotonic() - quiet_since > 3:
                 return ""
+            if last != before:
+                before, changed_at = last, time.monotonic()
             self.rig.progress(f"draining: {last or 'nothing is pending'}")
             time.sleep(1)
         return last

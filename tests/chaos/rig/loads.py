@@ -87,8 +87,8 @@ def configuration(rig, name, variant):
         sql("plain", "plain", f"{v.plain_mode}, {soon_dead}", insert("plain", 200, 8)),
         sql(v.list_name, "keyed", f"aliases: [{other}], mode: sequential, order_scope: {v.list_scope}, "
             f"events_per_call: {v.list_calls}, {patient}", insert("list", 100, 3)),
-        sql("parked", "keyed", f"mode: sequential, on_failure: park, {soon_dead}", insert("parked", 150, 8)),
-        sql("released", "keyed", f"mode: sequential, on_failure: park, {soon_dead}", insert("released", 150, 8)),
+        sql("parked", "keyed", f"mode: sequential, on_failure: park, {soon_dead}", insert("parked", 400, 4)),
+        sql("released", "keyed", f"mode: sequential, on_failure: park, {soon_dead}", insert("released", 400, 4)),
         sql("batch", "keyed", f"{v.batch_mode}, {patient}", insert("batch", 300, 2), v.types),
         sql("publish", "keyed", f"mode: sequential, events_per_call: 20, {patient}", publish),
         sql("received", "outgoing", f"mode: sequential, {patient}",

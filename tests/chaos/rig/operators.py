@@ -75,6 +75,15 @@ class Operators:
         key = f"person-{draw.randrange(10)}"
         return f"events forget --key {key}", lambda: self.command("events", "forget", "--key", key)
 
+    def unpark(self, stopping):
+        """Now and then replays the dead letters that park keys, so that these loads go on."""
+        while not stopping.wait(6):
+            try:
+                for handler in ("parked", "released"):
+                    self.command("dead", "replay", "--handler", handler)
+            except RuntimeError as error:
+                self.rig.crash(str(error))
+
     def resume_all(self):
         """After a restore a pause may be back."""
         for handler in self.rig.postgres.ask("select handler from inbox.backlog where is_paused").splitlines():

@@ -128,11 +128,14 @@ class Rig:
         publisher.start()
         end = time.monotonic() + 60 * self.minutes
         self.chaos.start()
+        unparking = threading.Thread(target=self.operators.unpark, args=(self.chaos.stopping,), daemon=True)
+        unparking.start()
         while time.monotonic() < end:
             time.sleep(1)
             self.progress(f"{application.produced} records produced, {application.resent} resent, "
                           f"{sum(self.chaos.counts.values())} faults, {self.applied()}")
         self.chaos.finish()
+        unparking.join(120)
         publisher.finish()
         delivered, failed, left = application.finish()
         self.say(f"producer: {delivered} records delivered, {failed} failed, {left} left")
