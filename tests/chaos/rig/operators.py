@@ -18,7 +18,7 @@ class Operators:
     def command(self, *arguments):
         """Tolerates a database or brokers that are not reached just now."""
         try:
-            return self.rig.daemons.run(*arguments, "--yes", also=(69, 75))
+            return self.rig.daemons.run(*arguments, "--yes", accepted=(0, 1, 69, 75))
         except subprocess.TimeoutExpired:
             return ""
 
@@ -76,7 +76,7 @@ class Operators:
         return f"events forget --key {key}", lambda: self.command("events", "forget", "--key", key)
 
     def unpark(self, stopping):
-        """Now and then replays the dead letters that park keys, so that these loads go on."""
+        """Now and then replays the dead letters that park keys, so that these loads continue."""
         while not stopping.wait(6):
             try:
                 for handler in ("parked", "released"):

@@ -1,6 +1,4 @@
 """Puts the parts together and keeps them running."""
-import os
-import random
 import shutil
 import subprocess
 import sys
