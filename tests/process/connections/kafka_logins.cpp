@@ -18,7 +18,7 @@ void check_passes(DaemonFixture& fixture) {
   CHECK(fixture.wait_done().is_perfect());
 }
 
-/// What `check` prints about these properties, which the broker refuses.
+/// The lines of `check` about these properties, which the broker refuses.
 std::string refusal(DaemonFixture& fixture, const std::string& brokers, const SecureKafka::Properties& properties) {
   fixture.config.brokers = brokers;
   fixture.config.kafka = properties;

@@ -31,7 +31,7 @@ class SecureKafka final {
   /// For both mechanisms.
   void set_password(const std::string& password);
 
-  /// What a client sets for a listener, without a password.
+  /// The properties of a client for a listener, without a password.
   Properties scram(const std::string& mechanism) const;
   Properties unsecured_token() const;
   Properties certificate(const Authority::Pair& pair) const;
