@@ -38,6 +38,7 @@ bool has_fence[INSTANCES + 1], has_lease[SIZE];
 bool was_replayed[INSTANCES + 1];       // while a claim runs
 bool is_of_lane[SIZE];
 bool is_working[INSTANCES + 1];         // a worker has taken an event
+byte check[INSTANCES + 1];              // of the lane: 1 runs, 2 the key has changed since, KeyOrder's `changes`
 
 // An event that was in memory, or was being claimed, when an earlier event was replayed: it may run before that event.
 bool is_exempt[EVENTS + 1];
@@ -153,13 +154,14 @@ proctype Claimer(byte me) {
      }
   // CheckLanes: the lanes, then by another statement whether the sequence is still owned.
   :: atomic { owns[me] && !is_draining[me] && is_blocked[me] && !is_working[me] ->
+       check[me] = 1;
        was_blocked = place[1] == lane || place[2] == lane || place[EVENTS] == lane }
      atomic {
        if
-       :: !was_blocked && !is_working[me] && owner == me && has_fence[me] -> is_blocked[me] = false
+       :: !was_blocked && !is_working[me] && check[me] == 1 && owner == me && has_fence[me] -> is_blocked[me] = false
        :: else
        fi;
-       was_blocked = false
+       was_blocked = false; check[me] = 0
      }
   // find_lost_sequences, or another instance wants the sequence: what is not called leaves memory.
   :: atomic { owns[me] && !is_draining[me] && (owner != me || !has_fence[me]) -> is_draining[me] = true }
@@ -199,7 +201,7 @@ proctype Worker(byte me) {
        :: owns[me] && !is_draining[me] && IS_HEAD(2) -> e = 2
        :: owns[me] && !is_draining[me] && IS_HEAD(EVENTS) -> e = EVENTS
        fi;
-       is_working[me] = true;
+       is_working[me] = true; check[me] = (check[me] == 1 -> 2 : check[me]);
        if
        :: is_blocked[me] && !is_of_lane[AT(e)] -> verdict = log    // not called: it waits behind its lane
        :: else ->
@@ -227,7 +229,8 @@ proctype Worker(byte me) {
        if
        :: is_mine ->
           if
-          :: verdict == log -> place[e] = lane; is_due[e] = false; printf("instance %d: event %d waits in its lane\n", me, e)
+          :: verdict == log -> place[e] = lane; is_due[e] = false;
+             printf("instance %d: event %d waits in its lane\n", me, e)
           :: verdict == lane -> place[e] = lane; is_due[e] = true; is_blocked[me] = true;
              printf("instance %d: event %d fails, and begins a lane or stays its first\n", me, e)
           :: verdict == dead -> place[e] = dead; printf("instance %d: event %d is dead\n", me, e)
