@@ -18,14 +18,16 @@ TEST_CASE("an event that has waited too long is not called, but expires, and can
   const std::string mode = GENERATE("single", "sequential");
   DaemonFixture fixture{1};
   const std::string gate = fixture.recording.file().string() + ".gate";
-  fixture.config.handlers[0].more = {"mode: " + mode, "concurrency: 1", "events_per_call: 1", "expire_after: 2s",
+  fixture.config.handlers[0].more = {"mode: " + mode, "concurrency: 1", "events_per_call: 1", "expire_after: 5s",
                                      "deadline: 30s"};
   fixture.set("gate", gate);
   const auto daemon = fixture.start();
-  fixture.produce(30);
+  fixture.produce(1);  // it is called at once, and waits at the gate
+  fixture.wait_stored(1);
+  fixture.produce(29);
   fixture.wait_stored(30);
   fixture.database.wait_for("they are too old",
-                            "select count(*) from inbox.event where received_at < clock_timestamp() - '2 s'::interval",
+                            "select count(*) from inbox.event where received_at < clock_timestamp() - '5 s'::interval",
                             30);
   std::ofstream{gate} << "open";
   fixture.database.wait_for("those without a call have expired", expired, 29);
