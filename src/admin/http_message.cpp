@@ -49,6 +49,14 @@ std::optional<std::string> decoded(std::string_view text) {
   return out;
 }
 
+/// The number of bytes at the end of an incomplete head that may begin the empty line after it.
+std::size_t begun_end(std::string_view head) {
+  constexpr std::string_view end = "\r\n\r\n";
+  std::size_t out = end.size() - 1;
+  while (!head.ends_with(end.substr(0, out))) --out;
+  return out;
+}
+
 }  // namespace
 
 const std::string* HttpRequest::header(std::string_view name) const {
@@ -135,7 +143,7 @@ RequestReader::State RequestReader::read() {
     // The standard asks to ignore empty lines before a request.
     while (buffer_.starts_with("\r\n")) buffer_.erase(0, 2);
     const auto end = buffer_.find("\r\n\r\n");
-    const std::size_t seen = end == std::string::npos ? buffer_.size() : end;
+    const std::size_t seen = end == std::string::npos ? buffer_.size() - begun_end(buffer_) : end;
     if (seen > limits_.header_bytes) {
       return refuse(431, "the request has more than " + std::to_string(limits_.header_bytes) +
                              " bytes before its body (admin.header_limit)");

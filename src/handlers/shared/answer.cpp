@@ -24,6 +24,9 @@ std::optional<Answer> answer_of(std::string_view text, std::string& why) {
     why =
         "it is not JSON, with the mistake at byte " + std::to_string(error.byte) + " of " + std::to_string(text.size());
     return std::nullopt;
+  } catch (const Json::out_of_range&) {
+    why = "it has a number beyond the range of a double";
+    return std::nullopt;
   }
   if (!json.is_object()) {
     why = "it is not a JSON object";

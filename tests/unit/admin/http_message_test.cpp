@@ -73,6 +73,14 @@ TEST_CASE("a request over a limit is refused at once") {
   CHECK(refused_with(many + "\r\n") == 431);
 }
 
+TEST_CASE("a head of exactly the limit is taken, in one piece or byte by byte") {
+  const std::string request = "GET /" + std::string(970, 'a') + " HTTP/1.1\r\nHost: a\r\n\r\n";
+  auto whole = reader(request.size() - 4), cut = reader(request.size() - 4);
+  CHECK(whole.take(request) == State::complete);
+  for (const char byte : request) cut.take({&byte, 1});
+  CHECK(cut.state() == State::complete);
+}
+
 TEST_CASE("a client that waits for 100 Continue gets it once") {
   auto one = reader();
   CHECK(one.take("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n") ==
