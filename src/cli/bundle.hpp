@@ -11,8 +11,8 @@ constexpr std::size_t max_bundle = 1 << 20;
 /// The largest of the eight parts of a bundle, as JSON.
 constexpr std::size_t max_part = 120 << 10;
 
-/// Shortens the longest lists and texts of a document until it has at most `limit` bytes as JSON. `left_out` beside a
-/// list counts its missing members. Pure.
+/// Shortens the longest lists and texts of a document until it has at most `limit` bytes as JSON. Its member `left_out`
+/// counts the members that its lists lost. Pure.
 void fit(operations::Document& part, std::size_t limit);
 
 /// Writes a new file that only its owner may read. Returns the problem.

@@ -171,7 +171,11 @@ class LogCheck final {
     return first ? first : first_stored;
   }
 
-  static std::string log_of(const VerifiedPartition& partition) { return partition.rules.incarnation; }
+  /// A sample has left out offsets, so that no run with another share may continue after it.
+  std::string log_of(const VerifiedPartition& partition) const {
+    const std::string& log = partition.rules.incarnation;
+    return request_.sample < 1 ? log + " sample " + std::to_string(request_.sample) : log;
+  }
 
   void read_back(VerifiedPartition& partition, const kafka::TopicPartition& place, std::int64_t end,
                  PartitionResult& result) {

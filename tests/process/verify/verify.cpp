@@ -152,6 +152,10 @@ TEST_CASE("a run continues where the last one ended, and begins again at a contr
   const std::string file = (folder / "verified").string();
   const std::vector<std::string> nightly{"--against", "kafka", "--state", file};
   CHECK(verify(fixture, nightly).at("records") == 100);
+  auto sampled = nightly;
+  sampled.insert(sampled.end(), {"--sample", "50%"});
+  CHECK(verify(fixture, sampled).at("records") == 100);  // another share begins again, and so does the whole after it
+  CHECK(verify(fixture, nightly).at("records") == 100);
   fixture.produce(10);
   CHECK(fixture.wait_done().is_perfect());
   wait_read(fixture);
