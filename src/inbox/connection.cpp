@@ -147,13 +147,13 @@ void Connection::Access::open() {
   if (!is_server_checked_) check_server();
 }
 
-/// A session with another server process than before runs nothing until the leases of this process have ended.
+/// A session with another server process than before runs nothing until the sequences have another fence.
 void Connection::Access::check_server() {
   is_server_checked_ = true;  // the statement opens the slot, too
-  if (const auto owner = watchdog.server().owner_to_release(server_started_at_)) {
+  if (const auto owner = watchdog.server().owner_to_fence(server_started_at_)) {
     try {
-      const auto released = run(statements::release_owned, pqxx::params{owner->text()});
-      log.warn("inbox.server_changed", {{"purpose", purpose}, {"deliveries", released.affected_rows()}});
+      const auto fenced = run(statements::change_fences, pqxx::params{owner->text()});
+      log.warn("inbox.server_changed", {{"purpose", purpose}, {"sequences", fenced.affected_rows()}});
     } catch (const DatabaseError& error) {
       // Also if it is in doubt: the caller's own statement has not run.
       close();

@@ -9,7 +9,7 @@ void KnownServer::set_owner(const base::Uuid& owner) {
   owner_ = owner;
 }
 
-std::optional<base::Uuid> KnownServer::owner_to_release(const std::string& started_at) const {
+std::optional<base::Uuid> KnownServer::owner_to_fence(const std::string& started_at) const {
   const base::Lock lock{mutex_};
   if (started_at_.empty() || started_at_ == started_at) return std::nullopt;
   return owner_;

@@ -10,14 +10,15 @@ namespace inboxd::inbox {
 /// The server process that the connections of this process use, by the time of its start.
 ///
 /// After a crash, a failover or a restore another server process answers. It may have lost commits: deliveries that
-/// this process has settled are leased to it again, and would never run. So the first connections to another
-/// server process end all leases of this process before they run anything else. Thread-safe.
+/// this process has settled are leased to it again, and in a sequence, whose owner renews its lease for ever, they would
+/// never run. So the first connections to another server process change the fences of this process's sequences before
+/// they run anything else. Thread-safe.
 class KnownServer final {
  public:
-  /// The process whose leases end; without it none do. To be set before the first connection.
+  /// The process whose sequences get another fence; without it none do. To be set before the first connection.
   void set_owner(const base::Uuid& owner);
   /// The owner, if the server was started at another time than the known server.
-  std::optional<base::Uuid> owner_to_release(const std::string& started_at) const;
+  std::optional<base::Uuid> owner_to_fence(const std::string& started_at) const;
   void know(const std::string& started_at);
 
  private:

@@ -32,9 +32,10 @@ std::vector<std::int32_t> take_sequences(Connection& connection, const base::Uui
 
 struct RenewedSequence {
   std::int32_t sequence = 0;
-  bool is_wanted = false;  ///< another instance has the partition assigned and waits for its sequence
+  bool is_wanted = false;        ///< another instance has the partition assigned and waits for its sequence
+  bool has_other_fence = false;  ///< a replay or another server process has changed it: to drain, and to take again
 };
-/// Extends leases; returns the sequences that this process still has.
+/// Extends leases, also under another fence, because calls may run; returns the sequences that this process still has.
 std::vector<RenewedSequence> renew_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,
                                              const std::vector<SequenceKey>& keys, std::chrono::milliseconds lease);
 

@@ -109,7 +109,8 @@ void Sequences::renewed(const std::vector<inbox::SequenceKey>& asked,
       continue;
     }
     at->second.lease_end = std::max(at->second.lease_end, lease_end);
-    if (found->is_wanted && scope_ != Scope::handler && !assigned_.contains(key.sequence)) drain(key.sequence);
+    const bool must_go = found->is_wanted && scope_ != Scope::handler && !assigned_.contains(key.sequence);
+    if (must_go || found->has_other_fence) drain(key.sequence);
   }
 }
 

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "integration/delivery/in_order.hpp"
+#include "statements.hpp"
+#include "statements.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -40,9 +42,25 @@ TEST_CASE("a sequence that another instance wants is marked for its owner") {
   CHECK_FALSE(renewed(1)[0].is_wanted);
   in_order.take(other, 2);
   CHECK(renewed(1).at(0).is_wanted);
-  CHECK(renewed(2).empty());
   in_order.take(in_order.inbox.owner, 3);
   CHECK_FALSE(renewed(3).at(0).is_wanted);
+}
+
+TEST_CASE("whoever changes the fence of a sequence leaves it to its owner, which renews it while its calls run") {
+  InOrder in_order;
+  const auto other = base::random_uuid();
+  const auto renewed = [&](const base::Uuid& owner) {
+    return inbox::renew_sequences(in_order.connection(), owner, in_order.handler, {{in_order.sequence, 1}}, lease);
+  };
+  in_order.take(in_order.inbox.owner, 1);
+  CHECK_FALSE(renewed(in_order.inbox.owner).at(0).has_other_fence);
+  in_order.database().run(inbox::statements::change_fences.sql, {in_order.inbox.owner.text()});
+  in_order.expire();
+  CHECK(renewed(in_order.inbox.owner).at(0).has_other_fence);
+  CHECK(in_order.take(other, 2).empty());
+  CHECK(renewed(other).empty());
+  CHECK(state_of(in_order.claim(1)) == State::lost);
+  CHECK(in_order.take(in_order.inbox.owner, 3) == Numbers{in_order.sequence});
 }
 
 TEST_CASE("a takeover ends the leases of the earlier owner, who can settle nothing") {

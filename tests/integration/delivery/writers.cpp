@@ -236,6 +236,7 @@ std::vector<Writer> State::claiming() {
        [=, this](int /*place*/) {
          return Steps{{statements::renew_sequences.sql, {handler_, owner_, both, "{7,7}", "1000"}}};
        }},
+      {"change_fences", [=, this](int /*place*/) { return Steps{{statements::change_fences.sql, {owner_}}}; }},
       {"release_sequences",
        [=, this](int /*place*/) {
          return Steps{{statements::release_sequences.sql, {handler_, owner_, both, "{7,7}"}}};

@@ -1,4 +1,5 @@
 #include <catch2/catch_test_macros.hpp>
+#include <numeric>
 #include <vector>
 
 #include "process/support/background_producer.hpp"
@@ -77,4 +78,36 @@ TEST_CASE("events that the database leases to their owner again, after it lost t
         std::vector<int>{0, 1, 2, 3, 4, 5});
   CHECK(daemon->count_in_log("kind=inbox.server_changed") >= 2);
   CHECK(daemon->stop() == ExitStatus{0, 0});
+}
+
+TEST_CASE("a restart of PostgreSQL repeats no call of a sequence, and no other instance begins one beside it") {
+  PrivatePostgres server;
+  OrderFixture fixture{1, {}, server.url()};
+  const TempFolder folder;
+  const auto gate = folder / "gate";
+  fixture.set("gate", gate);
+  const auto daemon = fixture.start();
+  fixture.events.produce(20, [](int) { return KeyedEvents::Made{.key = "order"}; });
+  wait_until("the first event is in a call", [&] { return fixture.recording.count() > 0; });
+  DaemonProcess other{fixture.config};
+  other.wait_ready();
+
+  server.stop();
+  server.start();
+  fixture.database.session().close();
+  // The other instance looks for sequences without an owner every second.
+  wait_until("both have found the other server process", [&] {
+    return daemon->count_in_log("kind=inbox.server_changed") > 0 && other.count_in_log("kind=inbox.server_changed") > 0;
+  });
+  fixture.database.wait_for("both have beaten since",
+                            "select count(*) from inbox.instance where stopped_at is null "
+                            "and last_seen_at > pg_postmaster_start_time() + interval '3 s'",
+                            2);
+  write_file(gate, "open");
+  CHECK(fixture.wait_done().is_perfect());
+  std::vector<int> each_once(20);
+  std::iota(each_once.begin(), each_once.end(), 0);
+  CHECK(fixture.events.calls_of("order") == each_once);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  CHECK(other.stop() == ExitStatus{0, 0});
 }

@@ -21,7 +21,7 @@ inline dispatcher::Answer nothing_for(const dispatcher::Request& request) {
   if (std::holds_alternative<dispatcher::ReadDue>(request)) return inbox::DueReading{std::nullopt, event::now()};
   if (const auto* const renewal = std::get_if<dispatcher::RenewSequences>(&request)) {
     std::vector<inbox::RenewedSequence> all;
-    for (const auto& key : renewal->keys) all.push_back({key.sequence, false});
+    for (const auto& key : renewal->keys) all.push_back({key.sequence});
     return all;
   }
   return std::visit(

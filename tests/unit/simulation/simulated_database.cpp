@@ -151,10 +151,10 @@ std::optional<Answer> SimulatedDatabase::ask(int owner, const Request& request, 
     std::vector<inbox::RenewedSequence> out;
     for (const auto& key : it->keys) {
       Owned& of = sequences[key.sequence];
-      if (of.owner != owner || of.fence != key.fence) continue;
+      if (of.owner != owner) continue;
       of.leased_until = now + it->lease;
-      trace.write("renew_sequence", owner, key.sequence, key.fence, text_of(of.leased_until));
-      out.push_back({key.sequence, of.wanted_by != 0});
+      trace.write("renew_sequence", owner, key.sequence, of.fence, text_of(of.leased_until));
+      out.push_back({key.sequence, of.wanted_by != 0, of.fence != key.fence});
     }
     return out;
   }

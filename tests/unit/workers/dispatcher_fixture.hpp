@@ -155,7 +155,7 @@ struct FakeVisit {
   }
   Answer operator()(const dispatcher::RenewSequences& it) const {
     std::vector<inbox::RenewedSequence> out;
-    for (const auto& key : it.keys) out.push_back({key.sequence, false});
+    for (const auto& key : it.keys) out.push_back({key.sequence});
     return out;
   }
   Answer operator()(const dispatcher::CheckLanes& it) const { return dispatcher::CheckLanes::Result{it.lanes, {}}; }
