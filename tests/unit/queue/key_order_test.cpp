@@ -161,6 +161,17 @@ TEST_CASE("the runs of a lane run while their key is blocked, and an event of th
   CHECK(keys.blocked_keys() == 1);  // until the database has nothing of it
 }
 
+TEST_CASE("once an event of a lane fails again, none of its run's later events may run before it") {
+  KeyOrder keys;
+  keys.block(lane_a);
+  const auto lane = run_of_keys(0, "aaa", 1, a);
+  CHECK(take(keys, lane, {1}) == Offsets{0});
+  CHECK(take(keys, lane, {2}, 1).empty());
+  settle(keys, lane, blocking, 0);
+  CHECK(sent_behind(keys) == Offsets{1});
+  CHECK(take(keys, lane, {3}, 2).empty());  // it comes after the failure was recorded
+}
+
 TEST_CASE("a dead event that parks its key sends the later ones behind as parked, also those of its lane") {
   KeyOrder keys;
   std::optional<std::int64_t> lane;

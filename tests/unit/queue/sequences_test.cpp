@@ -212,6 +212,10 @@ TEST_CASE("a sequence drains when its partition goes, another instance owns it, 
     it.drain_overdue(lease_end);
   }
   SECTION("not renewed") { it.renewed({{shard, its_fence}}, {}, lease_end); }
+  SECTION("renewed under another fence") {
+    it.renewed({{shard, its_fence}}, {{shard, false, true}}, lease_end + 5s);
+    CHECK(it.lease_end(shard) == lease_end + 5s);
+  }
   SECTION("taken again, although it is owned") { it.took({shard}, its_fence + 1, lease_end); }
   CHECK(it.take_begun_drains() == Numbers{shard});
 }
