@@ -1,4 +1,4 @@
-// `inboxd verify`: records read back from Kafka per second, and ingest beside it.
+// `inboxd verify`: records read back from Kafka per second, and ingest beside it at the default rate.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -11,9 +11,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-MeasuredRun verify(const KafkaBench& bench, const std::string& against) {
+MeasuredRun verify(const KafkaBench& bench, const std::string& against, const std::vector<std::string>& more = {}) {
   const auto began = Clock::now();
-  BenchDaemon::run_command(bench.options, bench.settings(), {"verify", "--against", against});
+  std::vector<std::string> command{"verify", "--against", against};
+  command.insert(command.end(), more.begin(), more.end());
+  BenchDaemon::run_command(bench.options, bench.settings(), command);
   MeasuredRun out;
   out.events = bench.options.events;
   out.seconds = std::chrono::duration<double>(Clock::now() - began).count();
@@ -28,7 +30,7 @@ void measure_verify(const Options& options, Report& report) {
   static_cast<void>(stored.daemon(stored.settings()));
   std::vector<double> rates, ratios;
   for (int round = 0; round < options.rounds; ++round) {
-    const MeasuredRun log = verify(stored, "kafka");
+    const MeasuredRun log = verify(stored, "kafka", {"--rate", "0"});
     report.run("log", log);
     rates.push_back(log.rate());
     report.run("database", verify(stored, "database"));
