@@ -304,7 +304,7 @@ constexpr LogMessage messages[] = {
     {"inbox.notice", debug, "inbox: notice from the database",
      "PostgreSQL sent a notice or a warning with this SQLSTATE."},
     {"inbox.server_changed", warn, "inbox: another database server process answers, sequences are taken again",
-     "After a crash, a failover or a restore: what it lost is stored and run again.", "Look for the reason in its log."},
+     "After a crash, a failover or a restore: what it lost is stored and run again.", "Read its log for the reason."},
     {"ingest.batch_failed", warn, "ingest: batch failed, retrying",
      "A transaction of ingest failed for a reason that passes, and nothing of it is stored.",
      "If it repeats, check the database by the error in the line."},

@@ -10,7 +10,7 @@ namespace inboxd::inbox {
 /// The server process that the connections of this process use, by the time of its start.
 ///
 /// After a crash, a failover or a restore another server process answers. It may have lost commits: deliveries that
-/// this process has settled are leased to it again, and in a sequence, whose owner renews its lease for ever, they would
+/// this process has settled are leased to it again. In a sequence, whose owner renews its lease for ever, they would
 /// never run. So the first connections to another server process change the fences of this process's sequences before
 /// they run anything else. Thread-safe.
 class KnownServer final {
