@@ -18,13 +18,18 @@ using operations::Document;
 
 constexpr std::size_t min_text = 200;
 
+/// Messages of others may not be UTF-8: the terminal's or the server's language, another service on the admin port.
+std::size_t size_of(const Document& part) {
+  return part.dump(-1, ' ', false, Document::error_handler_t::replace).size();
+}
+
 /// The member, at any depth, that takes the most bytes and can be shortened; null: none.
 Document* largest_of(Document& part, std::size_t& bytes) {
   Document* out = nullptr;
   const bool is_shortable = (part.is_array() && part.size() > 1) ||
                             (part.is_string() && part.get_ref<const std::string&>().size() > min_text);
   if (is_shortable) {
-    bytes = part.dump().size();
+    bytes = size_of(part);
     out = &part;
   }
   if (!part.is_object()) return out;
@@ -50,7 +55,7 @@ std::string first_line(const char* path) {
 
 void fit(Document& part, std::size_t limit) {
   std::size_t left_out = 0;
-  while (part.dump().size() > limit) {
+  while (size_of(part) > limit) {
     std::size_t bytes = 0;
     Document* const largest = largest_of(part, bytes);
     if (largest == nullptr) {

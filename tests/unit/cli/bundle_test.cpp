@@ -23,3 +23,11 @@ TEST_CASE("a large text of a bundle is cut, and a part that cannot be shortened 
   fit(flat, 3'000);
   CHECK(flat.dump() == R"({"left_out":"larger than 3000 bytes"})");
 }
+
+TEST_CASE("a text of a bundle that is not UTF-8 is measured, and cut") {
+  std::string latin;
+  for (int i = 0; i < 5'000; ++i) latin += "caf\xe9 ";
+  Document part{{"text", latin}};
+  fit(part, 3'000);
+  CHECK(part.dump(-1, ' ', false, Document::error_handler_t::replace).size() <= 3'000);
+}
