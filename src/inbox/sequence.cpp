@@ -98,7 +98,7 @@ std::vector<RenewedSequence> renew_sequences(Connection& connection, const base:
   for (const auto& row : connection.access().run(
            statements::renew_sequences,
            pqxx::params{handler_id, owner.text(), arrays.sequence.finish(), arrays.fence.finish(), lease.count()})) {
-    out.push_back({row[0].as<std::int32_t>(), row[1].as<bool>(), row[2].as<bool>()});
+    out.push_back({row[0].as<std::int32_t>(), row[1].as<bool>(), row[2].as<std::optional<std::int64_t>>()});
   }
   return out;
 }

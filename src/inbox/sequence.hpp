@@ -32,8 +32,9 @@ std::vector<std::int32_t> take_sequences(Connection& connection, const base::Uui
 
 struct RenewedSequence {
   std::int32_t sequence = 0;
-  bool is_wanted = false;        ///< another instance has the partition assigned and waits for its sequence
-  bool has_other_fence = false;  ///< a replay or another server process has changed it: to drain, and to take again
+  bool is_wanted = false;  ///< another instance has the partition assigned and waits for its sequence
+  /// Its fence, if a replay or another server process has changed it: to drain, to release under it, to take again.
+  std::optional<std::int64_t> other_fence = {};
 };
 /// Extends leases, also under another fence, because calls may run; returns the sequences that this process still has.
 std::vector<RenewedSequence> renew_sequences(Connection& connection, const base::Uuid& owner, std::int32_t handler_id,

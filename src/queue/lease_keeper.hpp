@@ -47,6 +47,10 @@ class LeaseKeeper final {
   void answered(const Leases& leases, const FindLostSequences& /*question*/,
                 const std::vector<inbox::SequenceKey>& lost, const Visit& /*visit*/) {
     lose(leases.sequences, lost);
+    if (lost.empty()) return;
+    // If only its fence has changed, a renewal tells the fence to release the sequence under.
+    last_sequence_renewal_ = {};
+    steps_.restart();
   }
   /// Repeating the question after a failure is harmless: a fence works once.
   void answered(const Leases& /*leases*/, const ReleaseSequences& /*question*/, std::monostate /*result*/,

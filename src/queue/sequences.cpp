@@ -71,7 +71,8 @@ bool Sequences::looks_for_orphans(Clock::time_point now) {
 void Sequences::took(const std::vector<std::int32_t>& sequences, std::int64_t fence, Clock::time_point lease_end) {
   for (const std::int32_t number : sequences) {
     // A sequence that is owned already was taken as an orphan, again: its leases in the database have lost their owner.
-    if (owned_.contains(number)) {
+    if (const auto at = owned_.find(number); at != owned_.end()) {
+      at->second.changed_fence = fence;
       drain(number);
       continue;
     }
@@ -110,7 +111,8 @@ void Sequences::renewed(const std::vector<inbox::SequenceKey>& asked,
     }
     at->second.lease_end = std::max(at->second.lease_end, lease_end);
     const bool must_go = found->is_wanted && scope_ != Scope::handler && !assigned_.contains(key.sequence);
-    if (must_go || found->has_other_fence) drain(key.sequence);
+    if (found->other_fence) at->second.changed_fence = found->other_fence;
+    if (must_go || found->other_fence) drain(key.sequence);
   }
 }
 
@@ -146,7 +148,7 @@ std::vector<inbox::SequenceKey> Sequences::take_drained() {
       ++at;
       continue;
     }
-    out.push_back({at->first, sequence.fence});
+    out.push_back({at->first, sequence.changed_fence.value_or(sequence.fence)});
     at = owned_.erase(at);
   }
   return out;

@@ -110,6 +110,7 @@ class Sequences final {
  private:
   struct Sequence {
     std::int64_t fence = 0;
+    std::optional<std::int64_t> changed_fence{};  ///< in the database since; it is released under that
     Clock::time_point lease_end{};
     State state = State::taken;
     std::int64_t lanes_after = std::numeric_limits<std::int64_t>::min();

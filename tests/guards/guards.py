@@ -24,7 +24,7 @@ GUARDS = [
     Guard("renew compares the owner of the sequence", "sql/queries/renew_sequences.sql",
           " and s.owner = $2::uuid", "", "integration_delivery"),
     Guard("a sequence with a changed fence is drained", "src/queue/sequences.cpp",
-          "must_go || found->has_other_fence", "must_go", "unit_queue"),
+          "must_go || found->other_fence", "must_go", "unit_queue"),
     Guard("a sequence with a live owner is not taken", "sql/functions/take_sequences.sql",
           "    where s.owner is null or s.owner = p_owner or s.leased_until <= clock_timestamp()\n", "",
           "integration_delivery"),

@@ -5,7 +5,6 @@
 
 #include "integration/delivery/in_order.hpp"
 #include "statements.hpp"
-#include "statements.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -53,14 +52,25 @@ TEST_CASE("whoever changes the fence of a sequence leaves it to its owner, which
     return inbox::renew_sequences(in_order.connection(), owner, in_order.handler, {{in_order.sequence, 1}}, lease);
   };
   in_order.take(in_order.inbox.owner, 1);
-  CHECK_FALSE(renewed(in_order.inbox.owner).at(0).has_other_fence);
+  CHECK_FALSE(renewed(in_order.inbox.owner).at(0).other_fence);
   in_order.database().run(inbox::statements::change_fences.sql, {in_order.inbox.owner.text()});
   in_order.expire();
-  CHECK(renewed(in_order.inbox.owner).at(0).has_other_fence);
+  const auto other_fence = renewed(in_order.inbox.owner).at(0).other_fence;
+  REQUIRE(other_fence);
   CHECK(in_order.take(other, 2).empty());
   CHECK(renewed(other).empty());
   CHECK(state_of(in_order.claim(1)) == State::lost);
-  CHECK(in_order.take(in_order.inbox.owner, 3) == Numbers{in_order.sequence});
+  const auto release = [&](std::int64_t fence) {
+    inbox::release_sequences(in_order.connection(), in_order.inbox.owner, in_order.handler,
+                             {{in_order.sequence, fence}});
+  };
+  SECTION("or takes it again") { CHECK(in_order.take(in_order.inbox.owner, 3) == Numbers{in_order.sequence}); }
+  SECTION("or releases it under that fence, and another process need not wait") {
+    release(1);
+    CHECK(in_order.take(other, 2).empty());
+    release(*other_fence);
+    CHECK(in_order.take(other, 2) == Numbers{in_order.sequence});
+  }
 }
 
 TEST_CASE("a takeover ends the leases of the earlier owner, who can settle nothing") {

@@ -213,11 +213,28 @@ TEST_CASE("a sequence drains when its partition goes, another instance owns it, 
   }
   SECTION("not renewed") { it.renewed({{shard, its_fence}}, {}, lease_end); }
   SECTION("renewed under another fence") {
-    it.renewed({{shard, its_fence}}, {{shard, false, true}}, lease_end + 5s);
+    it.renewed({{shard, its_fence}}, {{shard, false, its_fence + 7}}, lease_end + 5s);
     CHECK(it.lease_end(shard) == lease_end + 5s);
   }
   SECTION("taken again, although it is owned") { it.took({shard}, its_fence + 1, lease_end); }
   CHECK(it.take_begun_drains() == Numbers{shard});
+}
+
+TEST_CASE("a sequence whose fence was changed is released under the present one, or others would wait for its lease") {
+  Sequences it;
+  begin_reading(it);
+  std::int64_t present = its_fence + 7;
+  SECTION("known by a renewal") { it.renewed({{shard, its_fence}}, {{shard, false, present}}, lease_end); }
+  SECTION("known by a later renewal, while it drains") {
+    it.revoked(shard);
+    it.renewed({{shard, its_fence}}, {{shard, false, present}}, lease_end);
+  }
+  SECTION("taken again, although it is owned") { it.took({shard}, present, lease_end); }
+  SECTION("not changed") {
+    it.revoked(shard);
+    present = its_fence;
+  }
+  CHECK(it.take_drained() == Keys{{shard, present}});
 }
 
 TEST_CASE("a renewal extends the lease, and never shortens it") {

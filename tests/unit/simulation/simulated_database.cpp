@@ -154,7 +154,7 @@ std::optional<Answer> SimulatedDatabase::ask(int owner, const Request& request, 
       if (of.owner != owner) continue;
       of.leased_until = now + it->lease;
       trace.write("renew_sequence", owner, key.sequence, of.fence, text_of(of.leased_until));
-      out.push_back({key.sequence, of.wanted_by != 0, of.fence != key.fence});
+      out.push_back({key.sequence, of.wanted_by != 0, of.fence != key.fence ? std::optional{of.fence} : std::nullopt});
     }
     return out;
   }
