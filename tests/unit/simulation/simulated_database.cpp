@@ -153,7 +153,7 @@ std::optional<Answer> SimulatedDatabase::ask(int owner, const Request& request, 
       Owned& of = sequences[key.sequence];
       if (of.owner != owner) continue;
       of.leased_until = now + it->lease;
-      trace.write("renew_sequence", owner, key.sequence, of.fence, text_of(of.leased_until));
+      trace.write("renew_sequence", owner, key.sequence, key.fence, text_of(of.leased_until));
       out.push_back({key.sequence, of.wanted_by != 0, of.fence != key.fence ? std::optional{of.fence} : std::nullopt});
     }
     return out;
