@@ -1,5 +1,7 @@
 #include "base/crash_report.hpp"
 
+#include <execinfo.h>
+#include <link.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,11 +18,14 @@ namespace {
 constexpr std::size_t signal_stack_size = 64 * 1024;
 /// The most calls that a crash report names. On a plugin's own thread it may have been any of them.
 constexpr int max_calls = 4;
+constexpr std::size_t max_frames = 24;
 
 // A signal handler has no argument of ours: these are the exception to "no globals".
 std::array<std::atomic<const CrashMark*>, 4'096> marks;
 std::atomic<LogFormat> line_format{LogFormat::text};
 std::atomic<const LogMessage*> message{nullptr};
+std::atomic<std::uintptr_t> program_begin{0};  ///< the address of the program in memory
+std::atomic<std::uintptr_t> program_end{0};
 
 std::string_view name_of_signal(int signal) {
   switch (signal) {
@@ -101,35 +106,67 @@ class CrashReport final {
  public:
   static void write(int signal, siginfo_t*, void*) {
     const int calls = describe_calls(signal, pthread_self(), true);
-    if (calls == 0) describe_calls(signal, pthread_self(), false);
+    if (calls == 0) {
+      // First: the calls of other threads change while they are described.
+      CrashLine line = line_about(signal);
+      add_frames(line);
+      write_line(line);
+      describe_calls(signal, pthread_self(), false);
+    }
     // Pending until this handler returns, and then with its default effect: the core file shows the place of the crash.
     raise(signal);
   }
 
  private:
+  static CrashLine line_about(int signal) {
+    const LogMessage* const row = message.load();
+    CrashLine line{line_format.load()};
+    begin_line(line, row == nullptr ? std::string_view{"crashed"} : row->text);
+    line.fact("signal", name_of_signal(signal));
+    return line;
+  }
+
+  /// The stack: for `addr2line -e inboxd`, places in the program; in a library: its address.
+  static void add_frames(CrashLine& line) {
+    std::array<void*, max_frames> found;
+    const int number = backtrace(found.data(), static_cast<int>(found.size()));
+    const std::uintptr_t begin = program_begin, end = program_end;
+    std::array<char, max_frames * 20> text;
+    std::size_t size = 0;
+    for (int i = 0; i < number; ++i) {
+      const auto at = reinterpret_cast<std::uintptr_t>(found.at(static_cast<std::size_t>(i)));
+      const bool is_ours = at >= begin && at < end;
+      if (size > 0) text.at(size++) = ',';
+      size = add_hex(text, size, is_ours ? at - begin : at);
+    }
+    line.fact("frames", {text.data(), size});
+  }
+
+  template <std::size_t Size>
+  static std::size_t add_hex(std::array<char, Size>& text, std::size_t size, std::uintptr_t number) {
+    text.at(size++) = '0';
+    text.at(size++) = 'x';
+    int shift = 60;
+    while (shift > 0 && (number >> shift) == 0) shift -= 4;
+    for (; shift >= 0; shift -= 4) text.at(size++) = "0123456789abcdef"[number >> shift & 15];
+    return size;
+  }
+
   /// The calls of the crashed thread. If it is a plugin's own thread, or another thread of ours: all calls.
   static int describe_calls(int signal, pthread_t thread, bool of_thread) {
-    const LogMessage* const row = message.load();
-    const auto text = row == nullptr ? std::string_view{"crashed"} : row->text;
     int calls = 0;
     for (const auto& each : marks) {
       const CrashMark* const mark = each.load(std::memory_order_acquire);
       if (mark == nullptr || !mark->is_on_.load(std::memory_order_acquire)) continue;
       if (of_thread && pthread_equal(mark->thread_.load(), thread) == 0) continue;
       if (++calls > max_calls) break;
-      CrashLine line{line_format.load()};
-      begin_line(line, text);
-      line.fact("signal", name_of_signal(signal));
+      CrashLine line = line_about(signal);
       mark->describe_(mark->subject_, line);
       if (!of_thread) line.fact("thread", "another");
+      if (of_thread) add_frames(line);
       write_line(line);
     }
-    if (calls > 0 || of_thread) return calls;
-    CrashLine line{line_format.load()};
-    begin_line(line, text);
-    line.fact("signal", name_of_signal(signal));
-    write_line(line);
-    return 0;
+    return calls;
   }
 };
 
@@ -208,6 +245,18 @@ SignalStack::~SignalStack() {
 }
 
 void report_crashes(LogFormat format) {
+  std::array<void*, 1> none;
+  static_cast<void>(backtrace(none.data(), 1));  // loads what it needs, which allocates
+  dl_iterate_phdr(
+      [](dl_phdr_info* program, std::size_t, void*) {
+        program_begin = program->dlpi_addr;
+        for (int i = 0; i < program->dlpi_phnum; ++i) {
+          const auto& part = program->dlpi_phdr[i];
+          if (part.p_type == PT_LOAD) program_end = program->dlpi_addr + part.p_vaddr + part.p_memsz;
+        }
+        return 1;  // the first is the program
+      },
+      nullptr);
   line_format = format;
   message = find_log_message("daemon.crashed");
   for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL}) {

@@ -90,6 +90,14 @@ TEST_CASE("the line of a crash names signal, handler and event, and status names
   CHECK(status.out.find("inboxd events skip " + fixture.ids().at(0) + " --handler recorder") != std::string::npos);
 }
 
+TEST_CASE("a crash outside of calls leaves a line with the stack of its thread") {
+  OrderFixture fixture{1};
+  const auto daemon = fixture.start();
+  daemon->process().signal(SIGSEGV);
+  wait_until("it has ended", [&] { return !daemon->process().is_running(); });
+  CHECK(daemon->count_in_log("daemon: process crashed signal=SIGSEGV frames=0x") == 1);
+}
+
 TEST_CASE("status says how many events a killed daemon holds, and until when") {
   OrderFixture fixture{1};
   fixture.config.sections["handler_defaults"] = "lease: 1h";
