@@ -171,7 +171,12 @@ std::optional<NotNow> start_later(inbox::Connection& connection, const kafka::Cl
     std::erase_if(resolved.positions, [&](const auto& other) { return other.partition != partition.partition; });
     std::erase_if(resolved.read_before, [&](const auto& other) { return other.partition != partition; });
   }
-  if (inbox::write_first_positions(connection, resolved.positions) > 0) report(resolved, log);
+  if (inbox::write_first_positions(connection, resolved.positions) > 0) {
+    report(resolved, log);
+    const auto oldest = inbox::find_position(connection, partition.topic, 0);
+    const bool has_records = oldest && !oldest->is_beginning;  // not so if the topic itself is new
+    if (has_records && !was_postponed) log.warn("consumer.partitions_added", {{"topic", partition.topic}});
+  }
   if (!is_known && !resolved.unanswered.empty()) return not_now(resolved.unanswered.front());
   return std::nullopt;
 }
