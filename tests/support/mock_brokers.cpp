@@ -96,10 +96,9 @@ void MockBrokers::break_sequence() {
                                     RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);
 }
 
-void MockBrokers::refuse_commits(int times) {
-  for (int i = 0; i < times; ++i) {
-    rd_kafka_mock_push_request_errors(cluster_->brokers.get(), offset_commit, 1, RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION);
-  }
+void MockBrokers::refuse_commits() {
+  rd_kafka_mock_push_request_errors(cluster_->brokers.get(), offset_commit, 3, RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION,
+                                    RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS, RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT);
 }
 
 }  // namespace inboxd::support

@@ -28,8 +28,8 @@ class MockBrokers final {
   void serve(ConfigText& config);
   /// -1: none.
   std::int64_t committed(const std::string& group, const std::string& topic, int partition) const;
-  /// Refuses the next offset commits, as for a member that the group has dropped.
-  void refuse_commits(int times);
+  /// Refuses the next offset commits: of an illegal generation, during a rebalance, and by a timeout.
+  void refuse_commits();
   /// Answers the next produced batch as out of sequence, which an idempotent producer does not survive.
   void break_sequence();
   void delay_fetch(std::chrono::milliseconds by);

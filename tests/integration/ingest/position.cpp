@@ -23,6 +23,28 @@ TEST_CASE("a repeated batch is refused by its position and changes nothing") {
   CHECK(inbox.database().number("select count(*) from inbox.quarantine") == 1);
 }
 
+// fault: purge, then late redelivery
+TEST_CASE("a batch that comes again after its events and ids were purged is refused by its position") {
+  using namespace std::chrono_literals;
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(5).deliver_to(handler).store(inbox.connection());
+  inbox::settle(inbox.connection(), inbox.owner,
+                {all_done(claim_due(inbox.connection(), handler, inbox.owner).runs.at(0))});
+  make_old_day(inbox);
+  inbox.database().run("update inbox.ledger set received_at = '2020-01-01'");
+  REQUIRE(inbox::drop_partition(inbox.connection(), "event", 24h).has_value());
+  REQUIRE(inbox::trim_ledger(inbox.connection(), 24h, 100).rows == 5);
+
+  const auto again = batch.store(inbox.connection());
+  CHECK(again.mismatched.size() == 1);
+  CHECK(again.stored == 0);
+  CHECK(inbox.database().number("select count(*) from inbox.event") == 0);
+  CHECK(inbox.pending_events() == 0);
+}
+
+// fault: process stopped (SIGSTOP) for minutes
 TEST_CASE("a zombie's batch at an old offset is refused, whatever new events it holds") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");

@@ -83,6 +83,7 @@ TEST_CASE("many simultaneous starts migrate once") {
   CHECK(applied == steps());
 }
 
+// fault: two versions side by side during a rolling upgrade
 TEST_CASE("a database newer than the program is refused and left alone") {
   Inbox inbox;
   const int known = inbox::migration_state(inbox.connection(), inbox.settings().schema).known;
@@ -158,6 +159,7 @@ TEST_CASE("everything stays inside the configured schema") {
                                 {inbox.settings().schema}) == 0);
 }
 
+// fault: PgBouncer in transaction mode
 TEST_CASE("through PgBouncer in transaction mode without prepared statements everything works") {
   PgBouncer pooler{needed("INBOXD_TEST_PG")};
   EmptySchema empty{pooler.url()};

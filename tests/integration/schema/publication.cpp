@@ -23,6 +23,7 @@ class Publication final {
 
 }  // namespace
 
+// fault: publication for all tables
 TEST_CASE("erasing and retention work with a publication for all tables") {
   Inbox inbox;
   const Publication publication{inbox};
@@ -44,6 +45,7 @@ TEST_CASE("erasing and retention work with a publication for all tables") {
   CHECK(inbox::drop_partition(inbox.connection(), "event", std::chrono::hours{24}).has_value());
 }
 
+// fault: publication for all tables
 TEST_CASE("every table can be changed with a publication for all tables") {
   Inbox inbox;
   inbox::make_partitions(inbox.connection(), 3);

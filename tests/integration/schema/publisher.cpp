@@ -86,6 +86,7 @@ std::vector<std::string> calls_of_all(Inbox& inbox, const StoredEvent& event) {
 
 }  // namespace
 
+// fault: a role that may only publish
 TEST_CASE("a role that may only publish reaches no event through any function of the schema") {
   Inbox inbox;
   RolesFixture roles{inbox};

@@ -53,6 +53,7 @@ TEST_CASE("every function's names are independent of its caller's search path") 
   }
 }
 
+// fault: a reader role with TEMP and types of its own
 TEST_CASE("every function with owner rights sets its search path, pg_temp last, and is listed here") {
   Inbox inbox;
   CHECK(inbox.database().text("select string_agg(proname || ' ' || (select s from unnest(proconfig) s "
@@ -64,6 +65,7 @@ TEST_CASE("every function with owner rights sets its search path, pg_temp last, 
   CHECK(std::size(calls_of_definers) == 3);
 }
 
+// fault: a reader role with TEMP and types of its own
 TEST_CASE("a login with its own types runs no code as the owner") {
   Inbox inbox;
   RolesFixture roles{inbox};

@@ -253,21 +253,6 @@ TEST_CASE("a retention of less than a day drops no day that would be created aga
   }
 }
 
-TEST_CASE("a drop that waits for a long reader gives up soon, and ingest continues") {
-  using namespace std::chrono_literals;
-  Inbox inbox;
-  const auto shard = inbox.add_shard("orders");
-  make_old_day(inbox);
-  Session reader{inbox.database().url(), inbox.database().schema()};
-  reader.run("begin; select count(*) from inbox.event");
-  const auto began = std::chrono::steady_clock::now();
-  CHECK(failure_of([&] { inbox::drop_partition(inbox.connection(), "event", 24h); }).fault == inbox::Fault::retry);
-  CHECK(std::chrono::steady_clock::now() - began < 5s);
-  Batch batch{inbox};
-  batch.at(shard, 0).events(1);
-  CHECK(batch.store(inbox.connection()).stored == 1);
-}
-
 TEST_CASE("a drop whose check takes long gives up soon, and ingest continues") {
   using namespace std::chrono_literals;
   Inbox inbox;
@@ -308,6 +293,7 @@ TEST_CASE("live instances are told apart from stopped instances") {
         "host-a true, host-b false");
 }
 
+// fault: long foreign snapshot pins vacuum
 TEST_CASE("sessions that block vacuum are found: a session that has written, a prepared transaction") {
   PrivatePostgres postgres{{"max_prepared_transactions = 2"}};
   Inbox inbox{postgres.url()};

@@ -301,6 +301,7 @@ TEST_CASE("a deferred trigger that raises the SQLSTATE of a lost lease is refuse
   CHECK(end.lost.empty());
 }
 
+// fault: deadlock
 TEST_CASE("a deadlock repeats the transaction, whatever the handler's verdict") {
   HandlerTransactionFixture fixture{1};
   fixture.inbox.database().run("insert into " + fixture.app + ".note (number) values (1), (2)");
@@ -329,6 +330,31 @@ TEST_CASE("a deadlock repeats the transaction, whatever the handler's verdict") 
   CHECK(fixture.notes("text = 'ours'") == 2);
 }
 
+// fault: lock timeout
+TEST_CASE("a lock timeout repeats the transaction, which keeps nothing of the first try") {
+  HandlerTransactionFixture fixture{1};
+  fixture.inbox.database().run("insert into " + fixture.app + ".note (number) values (1), (2)");
+  Session other{fixture.inbox.database().url(), fixture.inbox.database().schema()};
+  other.run("begin; update " + fixture.app + ".note set text = 'other' where number = 2");
+  fixture.lock_wait = milliseconds{50};
+  fixture.begin(0, 1);
+  REQUIRE(!fixture.execute("update note set text = 'ours' where number = 1")->error);
+  const auto result = fixture.execute("update note set text = 'ours' where number = 2");
+  REQUIRE(result->error);
+  CHECK(result->error->sqlstate == "55P03");
+  CHECK(result->error->will_repeat);
+  CHECK(fixture.transaction->end_call().must_repeat);
+  fixture.transaction->roll_back();
+  CHECK(fixture.notes("text = 'ours'") == 0);
+  other.run("commit");
+  fixture.begin(0, 1);
+  REQUIRE(!fixture.execute("update note set text = 'ours'")->error);
+  CHECK(!fixture.transaction->end_call().must_repeat);
+  CHECK(fixture.commit_all().kind == Kind::committed);
+  CHECK(fixture.notes("text = 'ours'") == 2);
+}
+
+// fault: serialization failure
 TEST_CASE("rolling back to a savepoint after a serialization failure hides neither the repetition nor its reason") {
   HandlerTransactionFixture fixture{1};
   fixture.inbox.database().run("create function " + fixture.app +

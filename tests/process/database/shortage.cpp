@@ -27,6 +27,15 @@ int serve_health(DaemonFixture& fixture) {
   return port;
 }
 
+/// The server refuses events and outcomes with that error, until triggers `refused` are dropped.
+void refuse_rows(DaemonFixture& fixture, const std::string& message, const std::string& condition) {
+  fixture.database.run(
+      "create function inbox.refuse() returns trigger language plpgsql as $$ begin raise exception '" + message +
+      "' using errcode = '" + condition + "'; end $$; "
+      "create trigger refused before insert on inbox.event for each row execute function inbox.refuse(); "
+      "create trigger refused before insert on inbox.outcome for each row execute function inbox.refuse()");
+}
+
 class AllConnections final {
  public:
   explicit AllConnections(DaemonFixture& fixture) : fixture_{fixture} {}
@@ -47,6 +56,7 @@ class AllConnections final {
 
 }  // namespace
 
+// fault: daemon's clock wrong by an hour
 TEST_CASE("with the server's clock an hour off, nothing is early or late") {
   const std::string by = GENERATE("3600", "-3600");
   const TempFolder folder;  // the server's user cannot read the build folder
@@ -77,6 +87,7 @@ TEST_CASE("with the server's clock an hour off, nothing is early or late") {
   CHECK(latest < 5000);
 }
 
+// fault: too many connections
 TEST_CASE("with no connection left, the daemon keeps running, loses nothing, and continues once a connection is free") {
   PrivatePostgres server{{"max_connections = 20", "superuser_reserved_connections = 0"}};
   DaemonFixture fixture{2, server.url()};
@@ -100,6 +111,7 @@ TEST_CASE("with no connection left, the daemon keeps running, loses nothing, and
   CHECK(fixture.wait_done().is_perfect());
 }
 
+// fault: fewer database connections than workers
 TEST_CASE("a role with too few connections holds no key back, and check, log and status name its limit") {
   PrivatePostgres server;
   DaemonFixture fixture{1, server.url()};
@@ -130,17 +142,36 @@ TEST_CASE("a role with too few connections holds no key back, and check, log and
   });
 }
 
+// fault: out of memory on the server
+TEST_CASE("with the server out of memory, the daemon stays live, charges no event, and continues once it has memory") {
+  DaemonFixture fixture{2};
+  const int port = serve_health(fixture);
+  const auto daemon = fixture.start();
+  fixture.produce(100);
+  CHECK(fixture.wait_done().is_perfect());
+  refuse_rows(fixture, "out of memory", "out_of_memory");
+  fixture.produce(100);
+  daemon->wait_log("kind=ingest.batch_failed", 2);
+  CHECK(get(port, "/livez").status == 200);
+  fixture.database.run("drop trigger refused on inbox.event");
+  fixture.wait_stored(200);
+  daemon->wait_log("kind=settler.database_failed");
+  CHECK(get(port, "/livez").status == 200);
+  CHECK(daemon->process().is_running());
+  fixture.database.run("drop trigger refused on inbox.outcome");
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.database.number("select count(*) from inbox.failure") == 0);
+  CHECK(fixture.database.number("select count(*) from inbox.quarantine") == 0);
+}
+
+// fault: disk full
 TEST_CASE("with a full disk, the daemon keeps running, quarantines nothing, and continues once there is space") {
   DaemonFixture fixture{2};
   const int port = serve_health(fixture);
   const auto daemon = fixture.start();
   fixture.produce(100);
   CHECK(fixture.wait_done().is_perfect());
-  fixture.database.run(
-      "create function inbox.full() returns trigger language plpgsql as $$ begin raise exception 'could not extend "
-      "file: no space left on device' using errcode = 'disk_full'; end $$; "
-      "create trigger full_disk before insert on inbox.event for each row execute function inbox.full(); "
-      "create trigger full_disk before insert on inbox.outcome for each row execute function inbox.full()");
+  refuse_rows(fixture, "could not extend file: no space left on device", "disk_full");
   fixture.produce(100);
   daemon->wait_log("kind=ingest.batch_failed", 2);
   CHECK(get(port, "/livez").status == 200);
@@ -151,15 +182,16 @@ TEST_CASE("with a full disk, the daemon keeps running, quarantines nothing, and 
            status.find("could not extend file") != std::string::npos;
   });
   CHECK(fixture.database.number("select count(*) from inbox.event") == 100);
-  fixture.database.run("drop trigger full_disk on inbox.event");  // events stored now cannot be settled yet
+  fixture.database.run("drop trigger refused on inbox.event");  // events stored now cannot be settled yet
   fixture.wait_stored(200);
   holds_for("the daemon runs", milliseconds{500},
             [&] { return daemon->process().is_running() && fixture.counts().done == 100; });
-  fixture.database.run("drop trigger full_disk on inbox.outcome");
+  fixture.database.run("drop trigger refused on inbox.outcome");
   CHECK(fixture.wait_done().is_perfect());
   CHECK(fixture.database.number("select count(*) from inbox.quarantine") == 0);
 }
 
+// fault: unknown handler or paused handler's rows fill a batch
 TEST_CASE("deliveries of a paused handler and of a handler that no instance runs do not delay others") {
   DaemonFixture fixture{2};
   auto wider = fixture.config;

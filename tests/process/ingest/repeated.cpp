@@ -9,6 +9,7 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
+// fault: deadlock
 TEST_CASE("a batch whose transaction deadlocks runs again, and nothing is lost or doubled") {
   DaemonFixture fixture{1};
   fixture.config.sections["ingest"] = "connections: 1";
@@ -50,6 +51,8 @@ TEST_CASE("a batch whose transaction deadlocks runs again, and nothing is lost o
   CHECK(fixture.offsets_ahead() == 0);
 }
 
+// fault: process stopped (SIGSTOP) for minutes
+// fault: rebalance in the middle of a batch (eager, cooperative)
 TEST_CASE("a batch that is being retried is dropped when another instance gets its partitions and stores it") {
   DaemonFixture fixture{4};
   Proxy proxy{port_of(fixture.config.url)};

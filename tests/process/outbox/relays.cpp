@@ -16,6 +16,7 @@ const std::string owner = "select coalesce(owner::text, '') from inbox.relay";
 
 }  // namespace
 
+// fault: two relays
 TEST_CASE("of two daemons one sends; the other takes over at once after a stop, and within the lease after a crash") {
   OutboxFixture fixture;
   auto first = fixture.start();
@@ -37,6 +38,40 @@ TEST_CASE("of two daemons one sends; the other takes over at once after a stop, 
   CHECK(fixture.out_of_order() == 0);
 }
 
+// fault: relay killed between publish and delete
+TEST_CASE("messages whose relay is killed before it deletes them are sent again under the same ids, in order") {
+  OutboxFixture fixture;
+  fixture.database.run(
+      "create function inbox.waits() returns trigger language plpgsql as $$ begin "
+      "perform pg_advisory_xact_lock('inbox.outbox'::regclass::oid::bigint); return null; end $$; "
+      "create trigger waits before delete on inbox.outbox for each statement execute function inbox.waits()");
+  auto daemon = fixture.start();
+  fixture.publish(20);  // a producer's first message of a partition is sent alone
+  fixture.wait_received(20);
+  fixture.wait_empty();
+  Session holder{fixture.database.url(), fixture.database.schema()};
+  holder.run("begin; select pg_advisory_xact_lock('inbox.outbox'::regclass::oid::bigint)");
+  fixture.publish(100, 20);
+  fixture.wait_received(120);
+  const std::string waiting = "from pg_locks where locktype = 'advisory' and not granted and "
+                              "objid = 'inbox.outbox'::regclass::oid";
+  fixture.database.wait_for("the relay waits to delete them", "select count(*) " + waiting, 1);
+  daemon->kill();
+  fixture.database.run("select pg_terminate_backend(pid) " + waiting);  // the server would notice within seconds
+  fixture.database.wait_for("its session has ended", "select count(*) " + waiting, 0);
+  holder.run("commit");
+  CHECK(fixture.left() == 100);
+  CHECK(fixture.records() == 120);
+  daemon = fixture.start();
+  wait_until("all are sent again", [&] { return fixture.records() == 220; });
+  fixture.wait_empty();
+  fixture.database.wait_for("all are read", "select sum(position)::int from inbox.lag", 220);
+  CHECK(fixture.received() == 120);
+  CHECK(fixture.out_of_order() == 0);
+  CHECK(fixture.database.number("select count(*) from inbox.quarantine") == 0);
+}
+
+// fault: a zombie relay
 TEST_CASE("a relay that was suspended beyond its lease changes nothing, and repeats at most the same ids") {
   OutboxFixture fixture;
   auto zombie = fixture.start();

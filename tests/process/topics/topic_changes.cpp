@@ -47,6 +47,7 @@ struct OtherClusterFixture {
 
 }  // namespace
 
+// fault: group offsets expired or deleted
 TEST_CASE("after the group's offsets expire or are deleted, the daemon continues from its positions") {
   DaemonFixture fixture{3};
   auto daemon = fixture.start();
@@ -65,6 +66,7 @@ TEST_CASE("after the group's offsets expire or are deleted, the daemon continues
             "select count(*) from inbox.position where first_offset >= 0 and next_offset <= first_offset") == 0);
 }
 
+// fault: partitions added
 TEST_CASE("new partitions start at once, even while a fetch of the others waits for records") {
   DaemonFixture fixture{1};
   fixture.config.kafka["fetch.wait.max.ms"] = "10000";
@@ -74,6 +76,7 @@ TEST_CASE("new partitions start at once, even while a fetch of the others waits 
   daemon->wait_log("kind=consumer.reading", 9);  // all of them again, and the first once before
 }
 
+// fault: partitions added
 TEST_CASE("added partitions are read from their beginning, also with start: end") {
   DaemonFixture fixture{1};
   fixture.config.topics = {"{name: " + fixture.topic + ", start: end}"};
@@ -149,6 +152,7 @@ TEST_CASE("a pattern that also matches Kafka's internal topics reads none of the
   CHECK(daemon->count_in_log("no configured topic matches") == 0);
 }
 
+// fault: a pattern with an excluded topic
 TEST_CASE("an excluded topic is not read, and holds up none of its pattern") {
   DaemonFixture fixture{1};
   fixture.kafka.create_topic(1, fixture.topic + ".eu.DLT");
@@ -211,6 +215,7 @@ TEST_CASE("topics that do not exist at the first start start at their beginning 
   CHECK(fixture.wait_done().is_perfect());
 }
 
+// fault: topic deleted and created again
 TEST_CASE("a recreated topic halts, and continues at its beginning once that is accepted") {
   DaemonFixture fixture{1};
   auto daemon = fixture.start();
@@ -234,6 +239,7 @@ TEST_CASE("a recreated topic halts, and continues at its beginning once that is 
   CHECK(fixture.database.number("select count(distinct shard_id) from inbox.event") == 2);
 }
 
+// fault: topic deleted and created again
 TEST_CASE("a topic recreated unnoticed, shorter or longer, stores nothing under the old incarnation") {
   const int length = GENERATE(20, 120);  // it had 50
   DaemonFixture fixture{1};
@@ -291,6 +297,7 @@ TEST_CASE("after another cluster's topic was accepted, its own is read from the 
   CHECK(fixture.database.number("select count(*) from inbox.shard") == 3);
 }
 
+// fault: committed offset below the log start
 TEST_CASE("a partition with lost records halts, others continue; once accepted it continues after the gap") {
   DaemonFixture fixture{2};
   const int port = free_port();
@@ -373,6 +380,7 @@ TEST_CASE("the lag of a halted partition grows with new records, also after a re
   wait_lag(125);
 }
 
+// fault: aborted Kafka transaction
 TEST_CASE("records of an aborted transaction are never stored, and the lag still reaches 0") {
   DaemonFixture fixture{1};
   const auto daemon = fixture.start();
@@ -394,6 +402,7 @@ TEST_CASE("records of an aborted transaction are never stored, and the lag still
   CHECK(fixture.database.number("select count(*) from inbox.event") == 11);
 }
 
+// fault: open Kafka transaction
 TEST_CASE("an open transaction holds back the records after it, and the lag includes them") {
   DaemonFixture fixture{1};
   const int port = free_port();
@@ -431,6 +440,10 @@ TEST_CASE("an open transaction holds back the records after it, and the lag incl
   CHECK(fixture.database.number("select count(*) from inbox.event") == 16);
 }
 
+// fault: tombstone
+// fault: empty value
+// fault: null key
+// fault: repeated or null headers
 TEST_CASE("tombstones, empty values, null keys and odd headers are stored unchanged") {
   DaemonFixture fixture{1};
   const auto daemon = fixture.start();
@@ -462,19 +475,28 @@ TEST_CASE("tombstones, empty values, null keys and odd headers are stored unchan
         R"({"raw": {"base64": "/wAB"}, "null": null, "twice": "two"})");
 }
 
-TEST_CASE("records without an id or too large go to quarantine, raw; the rest is stored") {
+// fault: no id
+// fault: id with NUL
+// fault: id with bad UTF-8
+// fault: id too long
+// fault: payload over the limit
+TEST_CASE("records without an id, with a bad id or too large go to quarantine, raw; the rest is stored") {
   DaemonFixture fixture{1};
   fixture.config.topics = {"{name: " + fixture.topic + ", payload_limit: 1KiB}"};
   const auto daemon = fixture.start();
   fixture.produce(5);
   fixture.kafka.produce({Message{.topic = fixture.topic, .key = "k", .payload = "nobody knows me"}});
   fixture.kafka.produce({event_message(fixture.topic, "99990000-0000-4000-8000-000000000000", std::string(5000, 'x'))});
+  for (const std::string& id : {std::string{"a\0b", 3}, std::string{"\xff"}, std::string(257, 'x')}) {
+    fixture.kafka.produce({Message{.topic = fixture.topic, .key = "k", .payload = "p", .headers = {{"id", id}}}});
+  }
   fixture.produce(5);
   CHECK(fixture.wait_done().is_perfect());
-  fixture.database.wait_for("two are in quarantine", "select count(*) from inbox.quarantined", 2);
+  fixture.database.wait_for("five are in quarantine", "select count(*) from inbox.quarantined", 5);
   CHECK(fixture.database.text(
             "select string_agg(reason || ' ' || payload_size || ' ' || coalesce(encode(payload, 'escape'), "
-            "'-'), ', ' order by \"offset\") from inbox.quarantined") == "no_id 15 nobody knows me, too_large 5000 -");
+            "'-'), ', ' order by \"offset\") from inbox.quarantined") ==
+        "no_id 15 nobody knows me, too_large 5000 -, bad_id 1 p, bad_id 1 p, bad_id 1 p");
 }
 
 TEST_CASE("an instance with a fixed instance_id restarts without a rebalance") {
