@@ -21,6 +21,7 @@ const std::vector<Scenario>& scenarios() {
       {"resident", "resident memory of the program with the sql handler and default settings", measure_resident},
       {"old-snapshot", "a session that keeps an old snapshot open, at full load and at 2,000 events/s",
        measure_old_snapshot},
+      // fault: long foreign snapshot pins vacuum
       {"old-snapshot-load", "the same at full load for --seconds, and as long without the snapshot",
        measure_old_snapshot_load},
       {"retries", "every event fails twice, then succeeds", measure_retries},
@@ -42,6 +43,8 @@ const std::vector<Scenario>& scenarios() {
        measure_order_take_over},
       {"order-latency", "mode sequential against single: from producing to the call, at 1,000 events/s",
        measure_order_latency},
+      // fault: 20,000 blocked keys
+      // fault: a million lanes in the table
       {"order-memory", "mode sequential: 20,000 blocked keys and 1,000,000 events in memory; 1,000,000 blocked keys",
        measure_order_memory},
       {"batch", "a backlog as one window, 5,000 events per call of the sql handler, against mode single at 500",

@@ -164,12 +164,24 @@ class Faults:
         return self.rig.operators.draw(self.draw)
 
     KINDS = {
-        "SIGKILL": kill_daemon, "SIGSTOP": stop_daemon, "clock jump": clock,
+        "SIGKILL": kill_daemon,
+        # fault: process stopped (SIGSTOP) for minutes
+        "SIGSTOP": stop_daemon,
+        # fault: daemon's clock wrong by an hour
+        "clock jump": clock,
         "cut one way": cut_one_way, "cut": cut_both_ways, "lossy link": lossy, "delay": delay, "bandwidth": bandwidth,
-        "database crash": crash_primary, "failover": fail_over, "async failover": fail_over_async,
-        "restore": restore, "PITR": recover_to_time, "full data disk": full_data_disk, "full WAL disk": full_wal_disk,
-        "broker SIGKILL": kill_broker, "broker hangs": hang_broker, "full broker disk": full_broker_disk,
-        "deploy": deploy, "operator": operate,
+        "database crash": crash_primary, "failover": fail_over,
+        # fault: database restored to an earlier state, or failed over asynchronously
+        "async failover": fail_over_async,
+        # fault: database restored to an earlier state, or failed over asynchronously
+        "restore": restore,
+        "PITR": recover_to_time,
+        # fault: disk full
+        "full data disk": full_data_disk,
+        "full WAL disk": full_wal_disk, "broker SIGKILL": kill_broker,
+        # fault: a broker hangs for 5, 15, 40 s
+        "broker hangs": hang_broker,
+        "full broker disk": full_broker_disk, "deploy": deploy, "operator": operate,
     }
     # How many of a kind a round has, if not one.
     PER_ROUND = {"SIGKILL": 2, "SIGSTOP": 2, "cut one way": 2, "deploy": 2, "operator": 6}

@@ -129,6 +129,7 @@ TEST_CASE("a handler's log message carries its name, on one line") {
                  "info handler: saw 00000000-0000-0000-0000-000000000000 handler=under-test kind=handler.log\n"));
 }
 
+// fault: handler throws
 TEST_CASE("an exception in a handler retries its event alone") {
   LoadAttempt attempt{"throws"};
   const auto verdicts = DeliveredEvents{{"fine", "standard", "odd", "fine"}}.handled_by(attempt.instance());
@@ -139,6 +140,7 @@ TEST_CASE("an exception in a handler retries its event alone") {
   CHECK(verdicts[3].kind == Kind::done);
 }
 
+// fault: handler throws
 TEST_CASE("an exception in a batch retries the events without a verdict") {
   LoadAttempt attempt{"throws", {{"when", "batch"}}};
   const auto verdicts = DeliveredEvents{{"a", "b", "c"}}.handled_by(attempt.instance());
@@ -147,6 +149,7 @@ TEST_CASE("an exception in a batch retries the events without a verdict") {
   check_failed(verdicts.at(2), "exception", "the batch fell apart");
 }
 
+// fault: handler throws
 TEST_CASE("an exception that crosses the C boundary is stopped there") {
   LoadAttempt attempt{"throws_across"};
   const auto standard = DeliveredEvents{{"a", "b"}}.handled_by(attempt.instance());
@@ -184,6 +187,7 @@ TEST_CASE("a verdict's texts are cleaned for the database") {
   CHECK(verdicts.at(0).message == "\\xff\\x00\\n!");
 }
 
+// fault: handler loops for ever
 TEST_CASE("a hanging handler sees its deadline pass, and events that it did not reach are cancelled") {
   LoadAttempt attempt{"hangs"};
   const auto start = Clock::now();

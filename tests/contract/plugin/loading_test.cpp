@@ -37,6 +37,7 @@ std::vector<std::string> objects_in_memory() {
 
 }  // namespace
 
+// fault: wrong ABI
 TEST_CASE("a plugin of another major version is refused with both versions") {
   CHECK_THAT(refusal("wrong_major"), ContainsSubstring("was built for version 2.3 of the handler interface") &&
                                          ContainsSubstring("this inboxd has 1.0"));
@@ -71,6 +72,7 @@ TEST_CASE("a table that is too short is refused with both sizes") {
   CHECK_THAT(refusal("short_struct"), ContainsSubstring("has a table of 16 bytes") && ContainsSubstring("at least 56"));
 }
 
+// fault: missing symbol
 TEST_CASE("a shared object without the entry function is refused with the remedy") {
   CHECK_THAT(refusal("missing_symbol"), ContainsSubstring("has no function inboxd_plugin_entry") &&
                                             ContainsSubstring("INBOXD_HANDLER") && ContainsSubstring("INBOXD_EXPORT"));
@@ -88,6 +90,7 @@ TEST_CASE("a plugin that needs an extension this inboxd lacks is refused with th
   CHECK_THAT(refusal("needs_extension"), ContainsSubstring("needs the extension inboxd.telepathy/1"));
 }
 
+// fault: missing symbol
 TEST_CASE("a plugin linked without a needed library is refused with the missing symbol") {
   CHECK_THAT(refusal("undefined_symbol"), ContainsSubstring("a_function_of_a_missing_library"));
 }
@@ -100,6 +103,7 @@ TEST_CASE("a file that is not a shared object is refused") {
   CHECK_THAT(inspected.problem().message, ContainsSubstring("must be a shared object for this machine"));
 }
 
+// fault: world-writable file
 TEST_CASE("a world-writable plugin is refused, and loads once its mode is corrected") {
   const TempFolder folder;
   const contract::fs::path file = folder / "echo.so";

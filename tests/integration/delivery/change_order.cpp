@@ -52,6 +52,7 @@ std::string rows_by_sequence(InOrder& in_order) {
 
 }  // namespace
 
+// fault: mode, order key or scope of a handler changes beside other instances, under failing load
 TEST_CASE("an open settlement leaves no event in the old sequence when the order of its handler changes") {
   struct Case {
     config::Mode mode;
@@ -82,6 +83,7 @@ TEST_CASE("an open settlement leaves no event in the old sequence when the order
   CHECK(inbox::find_misplaced(in_order.connection()).empty());
 }
 
+// fault: mode, order key or scope of a handler changes beside other instances, under failing load
 TEST_CASE("a row that is split, claimed and retried while the order of its handler changes is in the new order") {
   InOrder in_order;
   inbox::register_handlers(in_order.connection(), {settings_of(config::Mode::single, config::OrderScope::partition)});

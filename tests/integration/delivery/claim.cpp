@@ -273,6 +273,7 @@ TEST_CASE("an event of a long run was alone at a crash only once it was claimed 
   CHECK(claims == "1000, 500, 125, 16, 1, 1 alone, 1 alone, ");
 }
 
+// fault: several suspects after a crash, in several partitions
 TEST_CASE("an owner with a suspect in flight claims no other suspect, and does not charge the suspects that it skips") {
   Inbox inbox;
   const auto handler = add_runs(inbox, 60, 1);

@@ -74,6 +74,7 @@ struct PendingDeliveries {
 
 }  // namespace
 
+// fault: long foreign snapshot pins vacuum
 TEST_CASE("an old snapshot that blocks vacuum makes neither claims nor settles expensive") {
   PendingDeliveries deliveries;
   Inbox& inbox = deliveries.inbox;
@@ -135,6 +136,7 @@ TEST_CASE("plans made for few deliveries make neither claims nor settles of many
   CHECK(with_kept < 5 * with_new);
 }
 
+// fault: a million leased rows of a lost instance
 TEST_CASE("hundreds of thousands of rows with expired leases are claimed in bounded steps") {
   Inbox inbox;
   const auto handler = std::to_string(inbox.add_handler("receipt"));

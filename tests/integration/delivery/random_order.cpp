@@ -206,6 +206,7 @@ class RandomOrder : public OrderInstances {
 
 }  // namespace
 
+// fault: dead letters replayed, lanes released, events skipped while later rows of the key are claimed
 TEST_CASE("after each step of owners and operators the database has the state of a model, and keys keep their order") {
   const auto on_failure = GENERATE(config::OnFailure::block, config::OnFailure::park, config::OnFailure::skip);
   const auto seed = static_cast<std::uint64_t>(Catch::getSeed());

@@ -73,6 +73,7 @@ TEST_CASE("whoever changes the fence of a sequence leaves it to its owner, which
   }
 }
 
+// fault: owner stopped (SIGSTOP) past its lease, then woken
 TEST_CASE("a takeover ends the leases of the earlier owner, who can settle nothing") {
   InOrder in_order;
   in_order.store(10);
@@ -233,6 +234,7 @@ TEST_CASE("a row that was in flight at three crashes is claimed in parts, and al
   }
 }
 
+// fault: several suspects after a crash, in several partitions
 TEST_CASE("a claim takes a single suspect of all sequences and lanes: the suspect with the fewest crashes") {
   InOrder in_order;
   const auto first = in_order.shard;

@@ -88,6 +88,7 @@ TEST_CASE("a settle with a wrong fence, owner or offsets changes nothing and is 
   }
 }
 
+// fault: zombie finishes after its lease
 TEST_CASE("a zombie that settles after losing its lease changes neither the new lease nor the outcome") {
   Inbox inbox;
   auto [handler, run] = claimed_run(inbox, 1);

@@ -6,6 +6,7 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
+// fault: same id, other payload
 TEST_CASE("the first payload of an id is stored; a second payload goes to quarantine as a conflict") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
@@ -29,6 +30,7 @@ TEST_CASE("the first payload of an id is stored; a second payload goes to quaran
                             "from inbox.quarantined") == "conflict 1 a thousand euros " + id.text());
 }
 
+// fault: same id, other payload
 TEST_CASE("a conflict inside one batch is found") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");

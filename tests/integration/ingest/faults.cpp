@@ -105,6 +105,7 @@ TEST_CASE("a missing day partition stops ingest and is not poison") {
   CHECK(batch.store(inbox.connection()).stored == 3);
 }
 
+// fault: lock timeout
 TEST_CASE("a missing right stops, a lock timeout retries") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
@@ -128,6 +129,7 @@ TEST_CASE("a missing right stops, a lock timeout retries") {
   CHECK(batch.store(inbox.connection()).stored == 1);
 }
 
+// fault: connection lost during COMMIT
 TEST_CASE("an answer lost after COMMIT leaves the commit in doubt; repeating the batch doubles nothing") {
   Inbox direct;
   Proxy proxy{port_of(direct.settings().url)};
@@ -260,6 +262,7 @@ TEST_CASE("with a pooler, too, a slot whose statement was cut off waits until th
   CHECK(inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
+// fault: server with messages in another language
 TEST_CASE("error messages in German make no difference") {
   Inbox english;
   auto settings = english.settings();
@@ -299,6 +302,7 @@ TEST_CASE("a server that shuts down or is not running needs a reconnect; it is n
   CHECK(batch.store(inbox.connection()).stored == 1);
 }
 
+// fault: read-only standby reached
 TEST_CASE("a server that became read-only, as after a failover, needs a reconnect and is not poison") {
   PrivatePostgres server;
   Inbox inbox{server.url()};

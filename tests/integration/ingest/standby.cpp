@@ -52,6 +52,8 @@ struct MissingStandby {
 
 }  // namespace
 
+// fault: synchronous standby gone: COMMIT hangs
+// fault: COMMIT returns with the sync-replication warning (01000/57P01)
 TEST_CASE("a commit that did not wait for its synchronous standby is in doubt") {
   MissingStandby test;
   SECTION("because the server released the waiting session") {
@@ -70,6 +72,7 @@ TEST_CASE("a commit that did not wait for its synchronous standby is in doubt") 
   test.give_up_standby();
 }
 
+// fault: COMMIT returns with the sync-replication warning (01000/57P01)
 TEST_CASE("a batch found stored is reported only once the synchronous standby has it") {
   MissingStandby test;
   CHECK(test.store_and_release("pg_cancel_backend").fault == Fault::in_doubt);
@@ -80,6 +83,7 @@ TEST_CASE("a batch found stored is reported only once the synchronous standby ha
   CHECK(test.inbox.database().number("select count(*) from inbox.event") == 1);
 }
 
+// fault: COMMIT returns with the sync-replication warning (01000/57P01)
 TEST_CASE("a position that the synchronous standby lacks is neither read from nor committed to the group") {
   MissingStandby test;
   CHECK(test.store_and_release("pg_cancel_backend").fault == Fault::in_doubt);

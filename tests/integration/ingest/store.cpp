@@ -53,6 +53,7 @@ TEST_CASE("a message seen twice is stored once") {
   CHECK(inbox.database().number("select count(*) from inbox.delivery") == 1);
 }
 
+// fault: same id twice in a batch
 TEST_CASE("an id twice in one batch is one event") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");
@@ -117,6 +118,10 @@ TEST_CASE("a run is born leased to the instance that asks for it, or due for any
   CHECK(claimed.runs[0].events.size() == 3);
 }
 
+// fault: tombstone
+// fault: empty value
+// fault: null key
+// fault: repeated or null headers
 TEST_CASE("null, empty and arbitrary bytes are stored unchanged") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");

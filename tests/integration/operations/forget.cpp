@@ -159,6 +159,7 @@ TEST_CASE("no handler gets a forgotten event: not by a back-fill, a replay, or `
   CHECK(retried.document.at("not_kept") == 1);
 }
 
+// fault: a forgotten key
 TEST_CASE("a forgotten key is nowhere in a dump: not in the outbox, its lanes, edits or source ids either") {
   const std::string key = "alice@example.org";
   Inbox inbox;

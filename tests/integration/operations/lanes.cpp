@@ -68,6 +68,7 @@ TEST_CASE("view lanes is fast with many lanes and with deep lanes") {
   CHECK(took < std::chrono::seconds{5});
 }
 
+// fault: dead letter replayed while later events of its key run
 TEST_CASE("a replayed dead letter of a key runs before its later events that have not run") {
   Inbox inbox;
   LanesFixture lanes{inbox};

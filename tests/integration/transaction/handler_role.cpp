@@ -270,6 +270,7 @@ TEST_CASE("statements are checked without running: syntax, tables, columns and r
   CHECK(described("commit")->error->sqlstate == "0A000");
 }
 
+// fault: PgBouncer in transaction mode
 TEST_CASE("handlers work with a pooler in transaction mode with prepared statements off") {
   const PgBouncer pooler{needed("INBOXD_TEST_PG")};
   HandlerTransactionFixture fixture{20, "{\"order\": 7}", [&](config::Database& settings) {

@@ -9,6 +9,7 @@ using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
 using Kind = transaction::CommitEnd::Kind;
 
+// fault: handler commits the daemon's transaction itself
 TEST_CASE("a handler cannot end the transaction or change the session by a statement") {
   const std::string sql = GENERATE(
       as<std::string>{}, "commit", " /* now */ COMMIT", "rollback", "begin", "end", "prepare transaction 'x'",

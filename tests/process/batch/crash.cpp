@@ -64,6 +64,8 @@ std::string full_calls(int events, int size) {
 
 }  // namespace
 
+// fault: window's owner killed in the middle
+// fault: the owner of a batch window killed in a call
 TEST_CASE("after its owner is killed in a call, a window has the same calls again") {
   const int kills = GENERATE(1, 4);
   CAPTURE(kills);
@@ -87,6 +89,7 @@ TEST_CASE("after its owner is killed in a call, a window has the same calls agai
   CHECK(fixture.wait_done("batch").is_perfect());
 }
 
+// fault: the owner of a batch window killed in a call
 TEST_CASE("after its owner is killed in a call of thousands of events, a report of the window counts each order once") {
   const int orders = is_long() ? 17'308 : 5'300;
   BatchFixture fixture{"every: 365d, max_events: 2000", {"lease: 1s", "concurrency: 1"}};

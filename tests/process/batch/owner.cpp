@@ -50,6 +50,7 @@ class Owners final {
 
 }  // namespace
 
+// fault: window's owner killed in the middle
 TEST_CASE("a window whose owner is killed, stopped, frozen or replaced has each event once") {
   const auto seed = Catch::getSeed();
   CAPTURE(seed);

@@ -87,6 +87,7 @@ TEST_CASE("a handler that one of two instances adds gets every event from then o
   }
 }
 
+// fault: two versions side by side during a rolling upgrade
 TEST_CASE(
     "in a rolling rename both versions share one handler; nothing is lost or doubled, and dead letters stay its own") {
   RecorderFixture fixture{4};
@@ -167,6 +168,8 @@ TEST_CASE("an alias that is another handler with deliveries of its own is refuse
   expect_settled(fixture.database.session(), 5, "successor");
 }
 
+// fault: two versions side by side during a rolling upgrade
+// fault: mode, order key or scope of a handler changes beside other instances, under failing load
 TEST_CASE("of two instances with other order settings only the newer instance runs the handler, and both are named") {
   OrderFixture fixture{4};
   auto older = fixture.start();

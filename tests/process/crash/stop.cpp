@@ -52,6 +52,7 @@ TEST_CASE("status knows a daemon that drains") {
   REQUIRE(finds_none());
 }
 
+// fault: a second SIGTERM
 TEST_CASE("a second SIGTERM exits at once, and events in flight run again uncharged") {
   RecorderFixture fixture{1};
   const TempFolder folder;

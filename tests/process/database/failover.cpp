@@ -20,6 +20,8 @@ std::string url_of(const PrivatePostgres& first, const PrivatePostgres& second) 
 
 }  // namespace
 
+// fault: database restored to an earlier state, or failed over asynchronously
+// fault: read-only standby reached
 TEST_CASE("after the primary crashes under load and its standby is promoted, the daemon continues on the standby") {
   PrivatePostgres primary;
   const auto standby = PrivatePostgres::standby_of(primary);

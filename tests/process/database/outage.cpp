@@ -17,6 +17,7 @@ using namespace inboxd;
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
 
+// fault: database down for longer than max.poll.interval
 TEST_CASE(
     "with PostgreSQL down for ten times max.poll.interval, the group stays stable and memory bounded; then it "
     "catches up") {
@@ -101,6 +102,7 @@ TEST_CASE("with PostgreSQL down and full queues, the lag keeps growing, even for
   CHECK(fixture.wait_done().is_perfect());
 }
 
+// fault: database down for longer than max.poll.interval
 TEST_CASE("with PostgreSQL down under load, fetched records stay within ingest.queued_bytes") {
   constexpr int records = 48'000;
   constexpr std::size_t record_bytes = 2'000, mebibyte = 1 << 20;
@@ -255,6 +257,7 @@ TEST_CASE("after a restore removed a handler's new topics, their events are deli
   CHECK(older->count_in_log("kind=ingest.handlers_not_restored") == 0);
 }
 
+// fault: database restored to an earlier state, or failed over asynchronously
 TEST_CASE("the log reports that the database has lost commits, also all of a partition") {
   PrivatePostgres server;
   DaemonFixture fixture{1, server.url()};
@@ -283,6 +286,7 @@ TEST_CASE("the log reports that the database has lost commits, also all of a par
   CHECK(counts.is_perfect());
 }
 
+// fault: database restored to an earlier state, or failed over asynchronously
 TEST_CASE("after a restore the group's offset goes back before anything is stored again") {
   PrivatePostgres server;
   DaemonFixture fixture{1, server.url()};
@@ -313,6 +317,7 @@ TEST_CASE("after a restore the group's offset goes back before anything is store
   CHECK(daemon->count_in_log("kind=consumer.position_behind_group") == 1);
 }
 
+// fault: database restored to an earlier state, or failed over asynchronously
 TEST_CASE("a database that is restored while nothing is produced gets every event back") {
   PrivatePostgres server;
   DaemonFixture fixture{4, server.url()};
@@ -371,6 +376,7 @@ TEST_CASE("start: end skips nothing after a restore to before the first start") 
   CHECK(fixture.database.number("select count(*) from inbox.event") == static_cast<std::int64_t>(fixture.ids().size()));
 }
 
+// fault: server with messages in another language
 TEST_CASE("error messages in German make no difference") {
   DaemonFixture fixture;
   const auto german = in_german(fixture.config.url);
@@ -395,6 +401,7 @@ TEST_CASE("error messages in German make no difference") {
   CHECK(counts.is_perfect());
 }
 
+// fault: PgBouncer in transaction mode
 TEST_CASE("everything works through PgBouncer in transaction mode without prepared statements") {
   DaemonFixture fixture;
   const PgBouncer pooler{fixture.config.url};

@@ -11,6 +11,7 @@
 
 using namespace inboxd::support;
 
+// fault: a message after a restore
 TEST_CASE("messages that a handler publishes again after a restore have the ids that they had before") {
   PrivatePostgres server;
   DaemonFixture fixture{1, server.url()};

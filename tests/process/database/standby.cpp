@@ -11,6 +11,7 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
+// fault: synchronous standby gone: COMMIT hangs
 TEST_CASE(
     "with the synchronous standby missing, connections stay bounded, nothing is acknowledged, the group is stable") {
   PrivatePostgres server;

@@ -30,6 +30,8 @@ struct TwoInstances {
 
 }  // namespace
 
+// fault: worker killed in a handler
+// fault: owner of a sequence killed in a call
 TEST_CASE("after an instance is killed with events in flight, another takes over its leases within seconds") {
   DaemonFixture fixture{2};
   TwoInstances instances{fixture};
@@ -61,6 +63,7 @@ TEST_CASE("leases are renewed while a call takes longer than they last") {
   CHECK(instances.first->count_in_log("kind=dispatcher.leases_lost") == 0);
 }
 
+// fault: zombie finishes after its lease
 TEST_CASE("a zombie that wakes after its lease was taken over changes nothing") {
   DaemonFixture fixture{2};
   const int port = free_port();

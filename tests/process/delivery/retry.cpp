@@ -192,6 +192,7 @@ TEST_CASE("a slow handler does not delay another handler, and both instances sha
                                                       << by_process[two->process().id()]);
 }
 
+// fault: handler loops for ever
 TEST_CASE("an event that takes too long, or forever, is dead-lettered alone; the rest of its calls is done") {
   const std::string kind = GENERATE("slow", "hang");
   DaemonFixture fixture{1};

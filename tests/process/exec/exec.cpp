@@ -110,6 +110,9 @@ TEST_CASE("a child says retry with a delay, dead, or skipped") {
                               "from inbox.failures") == "my.class: no way, my.later: busy");
 }
 
+// fault: handler crashes (process isolation)
+// fault: child process crashes
+// fault: child process writes garbage
 TEST_CASE("a child that crashes, or writes something else, costs an attempt of the event that it had, and no other") {
   const std::string type = GENERATE("Crash", "Garbage", "Stranger", "Flood");
   ExecFixture fixture{"events_per_call: 10"};
@@ -149,6 +152,8 @@ for i in range(7):
   }
 }
 
+// fault: handler loops for ever
+// fault: child process hangs
 TEST_CASE("a child that hangs is killed at the deadline, with the processes that it has started") {
   ExecFixture fixture{"deadline: 1s"};
   fixture.config.handlers[0].more[1] = "retry: {max_attempts: 1}";
@@ -165,6 +170,7 @@ TEST_CASE("a child that hangs is killed at the deadline, with the processes that
   fixture.database.wait_for("the others are done", "select count(*) from inbox.deliveries where state = 'done'", 5);
 }
 
+// fault: child process forks
 TEST_CASE("no process that a child has started outlives it, not even a process with a session of its own") {
   const std::string mode = GENERATE("stream", "once");
   CAPTURE(mode);
@@ -242,6 +248,8 @@ TEST_CASE("a late answer to an earlier attempt does not count for the present at
   CHECK(fixture.wait_done().is_perfect());
 }
 
+// fault: valid JSON behind a byte order mark or a registry prefix, with 30-digit numbers, repeated keys
+// fault: NUL behind JSON
 TEST_CASE("JSON after a byte order mark or a registry's prefix is the body; what is no JSON is bytes") {
   using namespace std::string_literals;
   ExecFixture fixture;

@@ -32,6 +32,7 @@ bool is_zombie(pid_t process) {
 
 }  // namespace
 
+// fault: process 1
 TEST_CASE("as process 1 the daemon reaps the orphans of its programs, keeps their statuses, and ends on SIGTERM") {
   if (geteuid() != 0) SKIP("a process namespace needs root");
   DaemonFixture fixture{1};

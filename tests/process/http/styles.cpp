@@ -392,6 +392,7 @@ TEST_CASE("mistakes in the settings of http are refused with the remedy") {
   CHECK_THAT(secret, ContainsSubstring("openssl rand") && !ContainsSubstring("hunter2"));
 }
 
+// fault: secrets under any name, from any form
 TEST_CASE("a token under any name comes from a file, is hidden, and is read again when it rotates") {
   HttpFixture fixture{};
   const auto token = fixture.folder / "token";

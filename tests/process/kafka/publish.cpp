@@ -68,6 +68,7 @@ TEST_CASE("a copy has the event's key, payload and headers, and says where it co
   CHECK((headers.find(R"("tenant": "acme")") != std::string::npos) == keeps);
 }
 
+// fault: a copy in another topic
 TEST_CASE("a copy of a copy keeps the event's identity, whatever it was made from") {
   KafkaFixture fixture;
   DaemonFixture last{1};

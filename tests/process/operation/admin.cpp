@@ -155,6 +155,7 @@ TEST_CASE("reading needs this machine, everything else needs the token") {
   CHECK_THAT(daemon->log(), !ContainsSubstring(token));
 }
 
+// fault: service mesh or proxy on loopback
 TEST_CASE("with read: token only health needs no token, on loopback and on the socket") {
   const TempFolder folder;
   const std::string socket = (folder / "admin.sock").string();
@@ -203,6 +204,7 @@ TEST_CASE("with only the read token the command line reads the daemon's state an
   CHECK_THAT(refused.err, ContainsSubstring("admin.read_token allows no change"));
 }
 
+// fault: thousands of admin requests that close at once
 TEST_CASE("twenty thousand slow searches that disconnect at once leave queue and memory bounded") {
   AdminFixture admin{1, ", connections: 64, queue: 16"};
   auto daemon = admin.start();
@@ -239,6 +241,7 @@ TEST_CASE("twenty thousand slow searches that disconnect at once leave queue and
   CHECK(daemon->stop() == ExitStatus{0, 0});
 }
 
+// fault: hostile admin requests (foreign Host, cross-site form, slow client, huge body)
 TEST_CASE("requests from pages of other sites are refused") {
   AdminFixture admin{1, ", hosts: [inboxd.internal]"};
   auto daemon = admin.start();
@@ -270,6 +273,7 @@ TEST_CASE("requests from pages of other sites are refused") {
   CHECK(json::parse(get(admin.port, "/v1/instance/show").body).at("paused") == false);
 }
 
+// fault: hostile admin requests (foreign Host, cross-site form, slow client, huge body)
 TEST_CASE("hostile requests are refused, each with its reason, and ingest continues") {
   AdminFixture admin{2, ", receive_timeout: 300ms, body_limit: 1KiB, header_limit: 2KiB"};
   auto daemon = admin.start();

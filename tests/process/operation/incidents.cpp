@@ -54,6 +54,7 @@ const std::string slow_retry = "retry: {max_attempts: 50, backoff: fixed, base: 
 
 }  // namespace
 
+// fault: every call of a handler fails
 TEST_CASE("every call fails: status says so, since when, with the last error and the keys that wait") {
   OrderFixture fixture{1, {slow_retry}};
   fixture.set("fail_type", "Bad");
@@ -99,6 +100,7 @@ TEST_CASE("the application is down: status names its address and error at once, 
   CHECK_THAT(remedy_of(status), ContainsSubstring("start the service"));
 }
 
+// fault: a backlog grows
 TEST_CASE("a handler is too slow: status has the rates, the busy calls and the remedy") {
   OrderFixture fixture{1, {"concurrency: 2"}};
   fixture.set("takes", "500ms");
@@ -126,6 +128,7 @@ TEST_CASE("a bad deploy dead-letters everything: status has how many, since when
   CHECK_THAT(remedy_of(status), ContainsSubstring("inboxd dead replay --handler recorder --error "));
 }
 
+// fault: all records in quarantine
 TEST_CASE("all records of a topic go to quarantine: status has the reason and the setting to change") {
   DaemonFixture fixture{1};
   fixture.config.topics = {"{name: " + fixture.topic + "}"};

@@ -94,6 +94,7 @@ TEST_CASE("a daemon whose password was changed retries until it is right again")
   CHECK(daemon->stop() == ExitStatus{0, 0});
 }
 
+// fault: secrets under any name, from any form
 TEST_CASE("a rotated password is read again for each new session, without a restart") {
   GuardedServer server;
   DaemonFixture fixture{1, server.url()};

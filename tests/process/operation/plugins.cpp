@@ -48,6 +48,7 @@ struct PluginFileFixture {
 
 }  // namespace
 
+// fault: plugin rebuilt under its name
 TEST_CASE("SIGHUP loads a rebuilt plugin; until then the old code runs") {
   const bool in_place = GENERATE(false, true);
   PluginFileFixture own;
@@ -93,6 +94,10 @@ TEST_CASE("a call that runs while the plugin is replaced ends in the old code") 
   CHECK(own.handled_by("rebuilt-recorder") == 1);
 }
 
+// fault: wrong ABI
+// fault: missing symbol
+// fault: world-writable file
+// fault: plugin rebuilt under its name
 TEST_CASE("SIGHUP refuses a rebuilt plugin that is broken or not trusted, with the reason, and keeps the old code") {
   PluginFileFixture own;
   DaemonFixture& fixture = own.fixture;

@@ -55,12 +55,14 @@ TEST_CASE("a time zone whose file lacks its future changes is refused with the r
   CHECK(check("fat").status == ExitStatus{0, 0});
 }
 
+// fault: unknown key
 TEST_CASE("an unknown key is refused with its place and a suggestion") {
   const auto text = refused(good + "ingest:\n  conections: 2\n");
   CHECK_THAT(text, ContainsSubstring("FILE:13:3: ingest.conections"));
   CHECK_THAT(text, ContainsSubstring("did you mean connections?"));
 }
 
+// fault: dangerous librdkafka key
 TEST_CASE("properties that load code, are test hooks or belong to the daemon are refused by name and reason") {
   for (const std::string property :
        {"plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location", "test.mock.num.brokers",
@@ -124,6 +126,7 @@ TEST_CASE("check reports missing topics, missing plugins and unreachable brokers
   CHECK_THAT(unreachable.out, ContainsSubstring("unreachable  brokers " + wrong.brokers));
 }
 
+// fault: YAML bomb
 TEST_CASE("a YAML bomb is refused at once: anchors and aliases are not allowed") {
   std::string bomb = "a: &a [lol, lol, lol, lol, lol, lol, lol, lol, lol]\n";
   for (char name = 'b'; name <= 'i'; ++name) {
@@ -139,6 +142,7 @@ TEST_CASE("a YAML bomb is refused at once: anchors and aliases are not allowed")
   CHECK_THAT(refused(good + "# " + std::string(2 << 20, 'x') + "\n"), ContainsSubstring("larger than"));
 }
 
+// fault: duplicate key
 TEST_CASE("all problems of a file are reported together") {
   const auto text = refused(
       "database:\n  url: x\n  connections: many\nkafka:\n  brokers: b\ntopics: []\nbogus: 1\n"
@@ -192,6 +196,7 @@ TEST_CASE("no output contains a password") {
   }
 }
 
+// fault: forged log lines in payload, key or header
 TEST_CASE("records cannot forge a log line") {
   DaemonFixture fixture{1};
   fixture.config.handlers.push_back({.name = "talker", .plugin = "log"});

@@ -79,6 +79,7 @@ class DecoyDatabase final {
 
 }  // namespace
 
+// fault: a function or operator of the same name in a schema of the path
 TEST_CASE("a function or operator of the same name in the search path is never called") {
   const std::string way = GENERATE("directly", "through PgBouncer", "by a plan that psql applies");
   CAPTURE(way);

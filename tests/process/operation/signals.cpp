@@ -16,6 +16,7 @@ using namespace inboxd;
 using namespace inboxd::support;
 using nlohmann::json;
 
+// fault: SIGTERM under load
 TEST_CASE("SIGTERM under load finishes running calls, releases the other events uncharged and exits with 0 in time") {
   DaemonFixture fixture{2};
   fixture.set("takes", "30ms");
@@ -227,6 +228,7 @@ TEST_CASE("SIGTERM while a handler's COMMIT is in doubt exits after the drain") 
   CHECK(app.applied_events() == 50);
 }
 
+// fault: a second SIGTERM
 TEST_CASE("a second SIGTERM exits at once") {
   DaemonFixture fixture{1};
   const TempFolder folder;
@@ -250,6 +252,7 @@ TEST_CASE("a second SIGTERM exits at once") {
   CHECK(fixture.wait_done().is_perfect());
 }
 
+// fault: SIGHUP with a bad file
 TEST_CASE("SIGHUP with an invalid file keeps the old configuration; with a valid file the handlers change") {
   DaemonFixture fixture{1};
   const auto daemon = fixture.start();
@@ -424,6 +427,7 @@ TEST_CASE("systemd gets READY, WATCHDOG, RELOADING and STOPPING; the watchdog st
   CHECK(lines.front() == "READY=1");
 }
 
+// fault: two versions side by side during a rolling upgrade
 TEST_CASE("run without the migrations exits and names the remedy") {
   DaemonFixture fixture{1};
   DaemonProcess daemon{fixture.config, {"run"}};

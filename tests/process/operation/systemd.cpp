@@ -81,6 +81,7 @@ TEST_CASE("systemctl status shows the progress of a start, the state of the daem
   }
 }
 
+// fault: notify socket that is not read
 TEST_CASE("a notify socket that is not read delays no start, SIGHUP or SIGTERM; READY=1 arrives once it is read") {
   DaemonFixture fixture{1};
   NotifySocket socket;

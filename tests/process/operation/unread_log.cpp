@@ -74,6 +74,7 @@ struct UnreadDaemon {
 
 }  // namespace
 
+// fault: log reader that hangs
 TEST_CASE("a log without a reader stops neither events nor the end, and the daemon is not ready") {
   UnreadDaemon unread;
   CHECK(unread.fixture.counts().done == unread.produced);
@@ -82,6 +83,7 @@ TEST_CASE("a log without a reader stops neither events nor the end, and the daem
   CHECK(unread.daemon->wait() == ExitStatus{0, 0});
 }
 
+// fault: log reader that hangs
 TEST_CASE("a second SIGTERM ends a daemon whose log nobody reads") {
   UnreadDaemon unread{"drain: 10m"};
   std::filesystem::remove(unread.folder / "gate");

@@ -42,6 +42,7 @@ int run_through_crashes(DaemonFixture& fixture, std::unique_ptr<DaemonProcess>& 
 
 }  // namespace
 
+// fault: several suspects after a crash, in several partitions
 TEST_CASE("an event that crashes its instance is dead alone, whatever runs in other partitions") {
   OrderFixture fixture{3};
   fixture.config.sections["handler_defaults"] = "lease: 1s";
@@ -65,6 +66,7 @@ TEST_CASE("an event that crashes its instance is dead alone, whatever runs in ot
   CHECK(fixture.events.out_of_order() == "");
 }
 
+// fault: a crash loop
 TEST_CASE("the line of a crash names signal, handler and event, and status names the event") {
   OrderFixture fixture{1};
   fixture.config.sections["handler_defaults"] = "lease: 1s, max_crashes: 50";

@@ -118,6 +118,9 @@ bool takes_consumer_protocol(const ConfigText& config) {
 
 }  // namespace
 
+// fault: owner of a sequence killed in a call
+// fault: owner stopped (SIGSTOP) past its lease, then woken
+// fault: rebalance while keys are blocked or parked
 TEST_CASE("every key keeps its order while instances, connections and PostgreSQL come and go") {
   const std::string on_failure = GENERATE("block", "park", "skip");
   PrivatePostgres server;

@@ -47,6 +47,7 @@ TEST_CASE("a running daemon delivers a released key's events without the dead ev
   CHECK(parked.fixture.events.calls_of("key") == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
 }
 
+// fault: dead letter replayed while later events of its key run
 TEST_CASE("a running daemon delivers a replayed dead letter first, then the events that it parks, then new events") {
   ParkedFixture parked;
   parked.no_more_deaths();
@@ -56,6 +57,7 @@ TEST_CASE("a running daemon delivers a replayed dead letter first, then the even
   CHECK(parked.fixture.events.calls_of("key") == std::vector<int>{0, 1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14});
 }
 
+// fault: dead letter replayed while later events of its key run
 TEST_CASE("events that are produced after a replay run after the replayed events of their keys") {
   constexpr int keys = 30, each = 12;
   OrderFixture fixture{6, {"retry: {max_attempts: 1}", "on_failure: block"}};
@@ -81,6 +83,7 @@ TEST_CASE("events that are produced after a replay run after the replayed events
   }
 }
 
+// fault: rebalance while keys are blocked or parked
 TEST_CASE("a key parked by a dead letter stays parked after a restart") {
   ParkedFixture parked;
   CHECK(parked.daemon->stop() == ExitStatus{0, 0});

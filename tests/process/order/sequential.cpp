@@ -74,6 +74,7 @@ TEST_CASE("with on_failure: skip later events of a key do not wait for a failed 
   CHECK(fixture.events.calls_of("one") == expected);
 }
 
+// fault: one key with half of the traffic
 TEST_CASE("a slow key with half of the events does not hold up the others, and keeps its order") {
   OrderFixture fixture{1, {"concurrency: 4"}};
   fixture.config.sections["dispatch"] = "in_hand_events: 200";

@@ -92,6 +92,8 @@ TEST_CASE("upserts of the newest state of a key by eight workers end with the la
   CHECK(daemon->count_in_log("sqlstate=40P01") == 0);
 }
 
+// fault: owner of a sequence killed in a call
+// fault: owner stopped (SIGSTOP) past its lease, then woken
 TEST_CASE("each key is written in order, once, while three instances are killed, frozen or stopped, and none aborts") {
   std::mt19937 random{Catch::getSeed()};
   StateFixture fixture{6,
@@ -144,6 +146,7 @@ TEST_CASE("each key is written in order, once, while three instances are killed,
   }
 }
 
+// fault: mode, order key or scope of a handler changes beside other instances, under failing load
 TEST_CASE("each key is written in order, once, while order settings change during failing calls of other instances") {
   const unsigned seed = std::random_device{}();
   WARN("seed " << seed);

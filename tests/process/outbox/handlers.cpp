@@ -127,6 +127,7 @@ TEST_CASE("a message that is published again for the same event has the same id"
   CHECK(ids[0] == ids[1]);
 }
 
+// fault: a dead letter sent back
 TEST_CASE("a dead letter in a topic has the identity of its event, and a single header id") {
   DaemonFixture dead{1};
   DaemonFixture fixture{1};
@@ -145,6 +146,7 @@ TEST_CASE("a dead letter in a topic has the identity of its event, and a single 
         2);
 }
 
+// fault: relay killed between publish and delete
 TEST_CASE("killing the daemon at random points loses and doubles no message, and keeps their order") {
   ChainFixture fixture;
   fixture.config.handlers = {fixture.by_sql()};

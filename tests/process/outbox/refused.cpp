@@ -35,6 +35,7 @@ std::string large_payload(OutboxFixture& fixture, int parts) {
 
 }  // namespace
 
+// fault: topic unknown in the outbox
 TEST_CASE("messages for an unknown topic wait while others go on, and arrive in order once it exists") {
   OutboxFixture fixture;
   const auto daemon = fixture.start();
@@ -53,6 +54,7 @@ TEST_CASE("messages for an unknown topic wait while others go on, and arrive in 
   CHECK(fixture.kafka.ends(missing).at(0) == 30);
 }
 
+// fault: thousands of unknown topics in the outbox
 TEST_CASE("thousands of unknown topics delay nobody, and are logged once a minute") {
   OutboxFixture fixture;
   const auto daemon = fixture.start();
@@ -118,6 +120,7 @@ TEST_CASE("messages for a forbidden topic wait while others are sent, and arrive
   CHECK(fixture.kafka.ends(forbidden).at(0) == 30);
 }
 
+// fault: message too large in the outbox
 TEST_CASE("a message that the topic refuses as too large stops its key alone, until it is skipped") {
   OutboxFixture fixture{1};
   const std::string small = fixture.kafka.create_topic(1, "", {{"max.message.bytes", "20000"}});

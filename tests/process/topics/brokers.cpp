@@ -28,6 +28,8 @@ struct DeniedAccess {
 
 }  // namespace
 
+// fault: one topic unauthorised
+// fault: a topic that cannot be resolved
 TEST_CASE("a topic that is unreadable or missing delays no other, and its reason is shown until it can be read") {
   DaemonFixture fixture{2};
   const auto denied = fixture.kafka.create_topic(1);
@@ -126,6 +128,7 @@ TEST_CASE("status names a group that the user may not use, with the brokers' err
   wait_until("the reason is gone", [&] { return !is_reported(); });
 }
 
+// fault: a fatal error of a client (fenced static member)
 TEST_CASE("a static member that another process has fenced ends with 75 and the reason") {
   DaemonFixture fixture{2};
   fixture.config.instance_id = "same";
@@ -170,6 +173,7 @@ TEST_CASE("unreachable brokers fail neither liveness nor readiness, and show in 
   CHECK(fixture.wait_done().is_perfect());
 }
 
+// fault: all brokers down
 TEST_CASE("when all brokers stop and return, the daemon continues by itself, and exits in time without them") {
   Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
   DaemonFixture fixture{4};
@@ -208,6 +212,7 @@ TEST_CASE("when all brokers stop and return, the daemon continues by itself, and
   CHECK(counts.is_perfect());
 }
 
+// fault: absurd timestamps
 TEST_CASE("records with absurd times are stored, handled and shown with them, without an error loop") {
   DaemonFixture fixture{1};
   const auto odd = fixture.kafka.create_topic(1, "",
@@ -280,6 +285,7 @@ TEST_CASE("record timestamps in seconds, microseconds and nanoseconds are told b
                                 {std::to_string(now)}) == 4);
 }
 
+// fault: absurd timestamps
 TEST_CASE("a record timestamp before 1970 is kept in dead letters and in quarantine") {
   DaemonFixture fixture{1};
   const auto odd = fixture.kafka.create_topic(1, "",

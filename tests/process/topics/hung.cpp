@@ -32,6 +32,8 @@ void hang_for(std::chrono::seconds time, PrivateKafka& broker, DaemonFixture& fi
 
 }  // namespace
 
+// fault: a broker hangs for 5, 15, 40 s
+// fault: metadata without brokers
 TEST_CASE("after all brokers hung for 5, 15 and 40 s, their records are read again without a restart") {
   const int brokers = is_long() ? GENERATE(1, 3) : 1;
   PrivateKafka cluster{{}, brokers};
@@ -51,6 +53,7 @@ TEST_CASE("after all brokers hung for 5, 15 and 40 s, their records are read aga
   CHECK(fixture.counts().is_perfect());
 }
 
+// fault: metadata without brokers
 TEST_CASE("a client that may not go back to kafka.brokers reads again after a hang, or is replaced once") {
   PrivateKafka broker;
   Kafka kafka{broker.brokers()};

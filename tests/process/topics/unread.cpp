@@ -20,6 +20,7 @@ void age_readings(DaemonFixture& fixture) {
 
 }  // namespace
 
+// fault: a foreign member in the group
 TEST_CASE("records of partitions that a foreign member of the group has are a problem, with its name") {
   DaemonFixture fixture{4};
   const int port = free_port();

@@ -59,6 +59,7 @@ std::string finding(const ConfigText& config, const std::string& kind) {
 
 }  // namespace
 
+// fault: hostile JSON (NUL escape, lone surrogate, 100,000 deep, 1e131072)
 TEST_CASE("a payload that is not JSON is dead at once with the reason, and delays no other event") {
   const int events_per_call = GENERATE(1, 40, 500);
   CAPTURE(events_per_call);
@@ -89,6 +90,7 @@ TEST_CASE("a payload that is not JSON is dead at once with the reason, and delay
   for (const InvalidPayload& each : invalid_payloads()) CHECK_THAT(reasons, ContainsSubstring(each.reason));
 }
 
+// fault: valid JSON behind a byte order mark or a registry prefix, with 30-digit numbers, repeated keys
 TEST_CASE("JSON after a byte order mark or a schema registry's prefix is the body, in calls of every size") {
   const int events_per_call = GENERATE(1, 500);
   DaemonFixture fixture{1};

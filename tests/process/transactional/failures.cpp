@@ -103,6 +103,7 @@ TEST_CASE("a value that a statement refuses is stored with the failure, and not 
   CHECK(daemon->count_in_log("invalid input syntax") == 0);
 }
 
+// fault: deadlock
 TEST_CASE("two handlers in constant deadlocks apply every update once, and no attempt is charged") {
   DaemonFixture fixture{2};
   Application app{fixture.database};

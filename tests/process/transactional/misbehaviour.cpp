@@ -54,6 +54,7 @@ struct MisbehavingHandler {
 
 }  // namespace
 
+// fault: handler commits the daemon's transaction itself
 TEST_CASE("statements that would end the transaction or change the session are refused, and fail their event alone") {
   MisbehavingHandler handler;
   for (const char* const bad :

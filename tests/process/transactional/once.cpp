@@ -92,6 +92,8 @@ constexpr std::string_view insert_slowly =
 
 }  // namespace
 
+// fault: worker killed in a handler
+// fault: zombie finishes after its lease
 TEST_CASE(
     "three instances that are killed, stopped past their lease and cut off, also at COMMIT, write each row once") {
   DaemonFixture fixture{6};
@@ -154,6 +156,7 @@ TEST_CASE("if COMMIT or its answer is lost, the row is written once") {
   }
 }
 
+// fault: zombie finishes after its lease
 TEST_CASE("a zombie's insert is rolled back") {
   DaemonFixture fixture{1};
   Application app{fixture.database};

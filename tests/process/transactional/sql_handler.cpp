@@ -10,6 +10,7 @@ using namespace inboxd;
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
 
+// fault: PgBouncer in transaction mode
 TEST_CASE("through PgBouncer in transaction mode each row is written once") {
   DaemonFixture fixture;
   Application app{fixture.database};
@@ -78,6 +79,7 @@ TEST_CASE("a role without rights on the inbox can run a statement and a function
   app.run("drop owned by " + role + "; drop role " + role);
 }
 
+// fault: hostile JSON (NUL escape, lone surrogate, 100,000 deep, 1e131072)
 TEST_CASE("where body is optional, payloads that are not valid JSON for PostgreSQL have a null body") {
   DaemonFixture fixture{1};
   Application app{fixture.database};

@@ -73,6 +73,7 @@ TEST_CASE("each message of the table is found by its slug") {
   }
 }
 
+// fault: forged log lines in payload, key or header
 TEST_CASE("a record cannot forge a log line or a fact") {
   const std::string forged = "x\n2024-01-01T00:00:00Z error \\\" level=error {} %d";
   const std::string text = written_by([&] { Logger{LogLevel::info, LogFormat::text}.error("odd", {{"key", forged}}); });

@@ -10,6 +10,7 @@ using namespace inboxd::config;
 using namespace inboxd::tests;
 using Catch::Matchers::ContainsSubstring;
 
+// fault: dangerous librdkafka key
 TEST_CASE("properties that load code, are test hooks or belong to the daemon are refused with the reason") {
   const auto refused = [](const std::string& name) {
     return problems(load(replaced(needed, "kafka: {", "kafka: {properties: {" + name + ": x}, ")));

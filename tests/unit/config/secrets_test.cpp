@@ -164,6 +164,7 @@ TEST_CASE("librdkafka's secrets come from outside the file, too") {
              ContainsSubstring("kafka.properties.sasl.username: a property is one value under a dotted name"));
 }
 
+// fault: secrets under any name, from any form
 TEST_CASE("no message or listing shows a secret, whatever its place and spelling") {
   FakeEnvironment environment;
   environment.variables["SECRET"] = "hunter2";
@@ -207,6 +208,7 @@ TEST_CASE("no message or listing shows a secret, whatever its place and spelling
   CHECK_THAT(show_text(loaded), ContainsSubstring("kafka.properties.sasl.password: ********"));
 }
 
+// fault: secrets under any name, from any form
 TEST_CASE("wherever a setting holds a text it may come from a file, credential or variable, and is never shown then") {
   FakeEnvironment environment;
   environment.variables = {{"E", "hush-env"}, {"CREDENTIALS_DIRECTORY", "/c"}, {"production", "x"}};

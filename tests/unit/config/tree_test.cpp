@@ -50,6 +50,7 @@ TEST_CASE("a key with dots is refused, because keys are nested") {
              ContainsSubstring("inboxd.yaml:9:1: log.level: unknown key; nest keys instead of writing dots"));
 }
 
+// fault: duplicate key
 TEST_CASE("a duplicate key is refused with both places, at every depth") {
   CHECK_THAT(problems(load(needed + "log: {level: info, level: debug}\n")),
              Equals("inboxd.yaml:9:20: log.level: duplicate key, first in line 9; remove one\n"));

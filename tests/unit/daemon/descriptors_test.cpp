@@ -6,6 +6,7 @@
 using namespace inboxd;
 using Catch::Matchers::ContainsSubstring;
 
+// fault: descriptor limit of 1,024
 TEST_CASE("handlers that need more descriptors than the process may open are refused with their share") {
   config::Settings settings;
   const auto usual = daemon::descriptors_needed(settings);

@@ -109,6 +109,7 @@ TEST_CASE("documents for operators name only existing metrics and alerts") {
   CHECK(named >= 6);
 }
 
+// fault: same id, other payload
 TEST_CASE("alert rules are valid; each rule fires in its test, and not in the test without problems") {
   const auto folder = config_folder() / "prometheus";
   const std::string rules = content_of(folder / "alerts.yaml");

@@ -34,6 +34,7 @@ JsonValue find_one(std::string_view json, std::string_view pointer, base::Arena&
 
 }  // namespace
 
+// fault: hostile JSON (NUL escape, lone surrogate, 100,000 deep, 1e131072)
 TEST_CASE("hostile data inside a CloudEvent is kept and does not hide its id") {
   for (const std::string& data :
        {std::string{R"("a\u0000b")"}, std::string{R"("\ud800")"}, std::string{R"("\udc00\ud800")"},

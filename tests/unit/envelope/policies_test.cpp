@@ -8,6 +8,7 @@ using config::EnvelopeKind;
 using config::OnMissingId;
 using config::Tombstones;
 
+// fault: no id
 TEST_CASE("a record without an id follows the topic's policy and is never dropped") {
   CHECK(Outcome{record()}.rejection().starts_with("no_id: no CloudEvent (in headers or value) and no header id"));
   for (const OnMissingId policy : {OnMissingId::position, OnMissingId::digest}) {
@@ -18,6 +19,9 @@ TEST_CASE("a record without an id follows the topic's policy and is never droppe
   }
 }
 
+// fault: id with NUL
+// fault: id with bad UTF-8
+// fault: id too long
 TEST_CASE("a bad id is quarantined, even with on_missing_id") {
   for (const OnMissingId policy : {OnMissingId::quarantine, OnMissingId::position, OnMissingId::digest}) {
     const TopicRules by = rules(EnvelopeKind::automatic, policy);
@@ -57,6 +61,7 @@ TEST_CASE("`tombstones: skip` skips tombstones but not empty values") {
   CHECK(Outcome{with_headers({{"id", a_uuid}}, std::nullopt)}.is_event());
 }
 
+// fault: repeated or null headers
 TEST_CASE("headers keep repetition, null, NUL and bytes that are not text") {
   const Headers headers{{"id", a_uuid}, {"x", std::nullopt}, {"x", ""}, {"x", "\0\xFF"sv}, {"\xFFname\0"sv, "v"}};
   const Outcome outcome{with_headers(headers)};
@@ -68,6 +73,7 @@ TEST_CASE("a record without headers has null headers") {
   CHECK_FALSE(Outcome{record(), rules(EnvelopeKind::automatic, OnMissingId::position)}.event().headers);
 }
 
+// fault: payload over the limit
 TEST_CASE("a payload over the limit is refused with its size and digest") {
   TopicRules by = rules();
   by.topic.payload_limit = 1000;

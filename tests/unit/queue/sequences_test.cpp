@@ -80,6 +80,7 @@ TEST_CASE("the sequences of assigned partitions are wanted until they are owned,
   CHECK(it.take_begun_drains().empty());
 }
 
+// fault: rebalance while keys are blocked or parked
 TEST_CASE("nothing is read before all lanes are known") {
   Sequences it;
   it.assigned(shard);
