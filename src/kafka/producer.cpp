@@ -161,7 +161,8 @@ std::optional<Delivery> Producer::send(const OutgoingMessage& message) {
       client_.get(), RD_KAFKA_V_TOPIC(topic.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
       RD_KAFKA_V_KEY(data_of(message.key), size_of(message.key)),
       RD_KAFKA_V_VALUE(data_of(message.payload), size_of(message.payload)), RD_KAFKA_V_PARTITION(partition),
-      RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_OPAQUE(reinterpret_cast<void*>(message.id)), RD_KAFKA_V_END);
+      RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_TIMESTAMP(message.time),
+      RD_KAFKA_V_OPAQUE(reinterpret_cast<void*>(message.id)), RD_KAFKA_V_END);
   if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
     if (is_known) contacts_->note_sent(message.id, message.topic, *message.key);
     return std::nullopt;

@@ -36,6 +36,7 @@ struct OutgoingMessage {
   std::optional<std::string_view> key;
   std::optional<std::string_view> payload;
   std::vector<std::pair<std::string, std::optional<std::string_view>>> headers;
+  std::int64_t time = 0;  ///< milliseconds since 1970; 0: now, by this machine's clock
 };
 
 /// The end of a message's way.

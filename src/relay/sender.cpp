@@ -443,6 +443,8 @@ bool Sender::send(const inbox::OutboxRow& row) {
   message.topic = row.topic;
   message.key = row.key;
   message.payload = row.payload;
+  // Its batch was refused, perhaps because of this machine's clock: the database's decides.
+  if (row.is_alone) message.time = row.published_at / 1000;
   const auto readiness =
       allowed_.contains(row.topic) ? stream_.producer->readiness(message) : kafka::Readiness::missing;
   if (readiness == kafka::Readiness::missing) {

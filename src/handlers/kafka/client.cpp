@@ -67,10 +67,10 @@ rd_kafka_resp_err_t Client::produce(const Record& record, RecordHeaders headers,
   };
   const auto [key, key_size] = bytes(record.key);
   const auto [payload, payload_size] = bytes(record.payload);
-  const auto error =
-      rd_kafka_producev(client_.get(), RD_KAFKA_V_TOPIC(record.topic.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
-                        RD_KAFKA_V_VALUE(payload, payload_size), RD_KAFKA_V_KEY(key, key_size),
-                        RD_KAFKA_V_HEADERS(headers.get()), RD_KAFKA_V_OPAQUE(slot), RD_KAFKA_V_END);
+  const auto error = rd_kafka_producev(
+      client_.get(), RD_KAFKA_V_TOPIC(record.topic.c_str()), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
+      RD_KAFKA_V_VALUE(payload, payload_size), RD_KAFKA_V_KEY(key, key_size), RD_KAFKA_V_HEADERS(headers.get()),
+      RD_KAFKA_V_TIMESTAMP(record.time), RD_KAFKA_V_OPAQUE(slot), RD_KAFKA_V_END);
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) (void)headers.release();  // the client owns them now
   return error;
 }

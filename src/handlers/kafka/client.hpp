@@ -23,6 +23,7 @@ struct Record {
   const std::string& topic;
   inboxd::MaybeText key;
   inboxd::MaybeText payload;
+  std::int64_t time = 0;  ///< milliseconds since 1970; 0: now, by this machine's clock
 };
 
 /// An idempotent producer. Not thread-safe; `log` outlives it.

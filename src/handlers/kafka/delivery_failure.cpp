@@ -18,9 +18,12 @@ std::string class_of(rd_kafka_resp_err_t error) {
 
 }  // namespace
 
-bool is_too_large(rd_kafka_resp_err_t error) {
-  return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+bool may_be_of_another(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || error == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE ||
+         error == RD_KAFKA_RESP_ERR_INVALID_RECORD || is_about_time(error);
 }
+
+bool is_about_time(rd_kafka_resp_err_t error) { return error == RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP; }
 
 bool is_denied(rd_kafka_resp_err_t error) {
   return error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||

@@ -12,8 +12,10 @@ inline constexpr inboxd::Milliseconds pause_between{1'000};
 /// The outcome of an event whose record the client or a broker refused; config/handlers/kafka.md has the table.
 inboxd::Outcome outcome_of(rd_kafka_resp_err_t error, const std::string& topic);
 
-/// The record, or the batch that it was in, is larger than a limit.
-bool is_too_large(rd_kafka_resp_err_t error);
+/// Brokers refuse whole batches: for their size, or for one of their records.
+bool may_be_of_another(rd_kafka_resp_err_t error);
+/// The record's timestamp is too far from the brokers' clocks, or that of another record in its batch.
+bool is_about_time(rd_kafka_resp_err_t error);
 
 /// The daemon has no right to write.
 bool is_denied(rd_kafka_resp_err_t error);

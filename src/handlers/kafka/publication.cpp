@@ -52,7 +52,7 @@ void Publication::produce(Client& client, const inboxd::Event& event) {
   Slot& slot = slots_[event.index()];
   slot.result.reset();
   const auto error = client.produce(
-      {slot.topic, event.key(), event.payload()},
+      {slot.topic, event.key(), event.payload(), time_of(event)},
       headers_of(event, target_.keeps_headers, slot.span->traceparent(), open_->call().tracestate(event)), &slot);
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
     ++awaited_;
@@ -61,6 +61,14 @@ void Publication::produce(Client& client, const inboxd::Event& event) {
   } else {
     refuse(event, outcome_of(error, slot.topic));
   }
+}
+
+/// Milliseconds since 1970; 0: now, by this machine's clock. After a refused batch that clock may be wrong, and the
+/// database's decides. Not always: the time of a replayed event may be beyond the topic's retention.
+std::int64_t Publication::time_of(const inboxd::Event& event) const {
+  const auto received = event.received_at();
+  if (!was_sent_alone_ || !received) return 0;
+  return std::chrono::duration_cast<std::chrono::milliseconds>(received->time_since_epoch()).count();
 }
 
 /// With placeholders a topic is a single event's own, which must not pause the handler.
@@ -81,8 +89,9 @@ void Publication::report(Slot& slot, rd_kafka_resp_err_t result) {
 }
 
 bool Publication::has_unclear_culprit() const {
-  return !was_sent_alone_ && std::any_of(slots_.begin(), slots_.end(),
-                                         [](const Slot& slot) { return slot.result && is_too_large(*slot.result); });
+  return !was_sent_alone_ && std::any_of(slots_.begin(), slots_.end(), [](const Slot& slot) {
+    return slot.result && may_be_of_another(*slot.result);
+  });
 }
 
 void Publication::give_up(const inboxd::Outcome& outcome) {
@@ -97,7 +106,7 @@ bool Publication::send_alone(Client& client) {
     if (slot.outcome || !slot.result) continue;
     const auto key = event.key();
     const bool is_behind = key && keys.count(*key) > 0;
-    if (!is_too_large(*slot.result) && !(is_behind && *slot.result == RD_KAFKA_RESP_ERR_NO_ERROR)) continue;
+    if (!may_be_of_another(*slot.result) && !(is_behind && *slot.result == RD_KAFKA_RESP_ERR_NO_ERROR)) continue;
     if (key) keys.insert(*key);
     produce(client, event);
   }
@@ -111,8 +120,10 @@ std::optional<inboxd::Outcome> Publication::outcome_at(std::size_t index) const 
   if (slot.result && !is_withdrawn(*slot.result)) return for_one(outcome_of(*slot.result, slot.topic));
   if (late_) return late_;
   if (is_cancelled() && open_->call().time_left().count() > 0) return std::nullopt;
-  return inboxd::away(Milliseconds{0}, "the record was withdrawn together with the records of another "
-                                       "call", "kafka.withdrawn");
+  return inboxd::away(Milliseconds{0},
+                      "the record was withdrawn together with the records of another "
+                      "call",
+                      "kafka.withdrawn");
 }
 
 void Publication::finish() {

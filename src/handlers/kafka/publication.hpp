@@ -38,11 +38,10 @@ class Publication final {
 
   void send(Client& client);
   void report(Slot& slot, rd_kafka_resp_err_t result);
-  /// A batch was too large, and its records were not sent again each by itself.
+  /// A batch was refused, and its records were not sent again each by itself.
   bool has_unclear_culprit() const;
   bool is_complete() const { return awaited_ == 0; }
-  /// Sends the records of a batch that was too large again, each alone, and the records after them. False: there are
-  /// none.
+  /// Sends the records of a refused batch again, each alone, and the records after them. False: there are none.
   bool send_alone(Client& client);
 
   /// Too little time is left to wait for reports: the records must be withdrawn.
@@ -58,6 +57,7 @@ class Publication final {
  private:
   void send_one(Client& client, const inboxd::Event& event);
   void produce(Client& client, const inboxd::Event& event);
+  std::int64_t time_of(const inboxd::Event& event) const;
   inboxd::Outcome for_one(inboxd::Outcome outcome) const;
   void refuse(const inboxd::Event& event, inboxd::Outcome outcome);
   std::optional<inboxd::Outcome> outcome_at(std::size_t index) const;

@@ -195,3 +195,26 @@ TEST_CASE("a topic that may not be written pauses the handler with the brokers' 
   CHECK(command(fixture.config, {"handlers", "resume", "recorder", "--yes"}).status == ExitStatus{0, 0});
   CHECK(fixture.wait_done().is_perfect());
 }
+
+// fault: daemon's clock wrong by an hour
+TEST_CASE("with the daemon's clock two days ahead, its records and messages have the database's time") {
+  KafkaFixture fixture{{"events_per_call: 50"}};
+  fixture.config.sections["outbox"] = "lease: 2s, retry: 1s";
+  DaemonProcess daemon{fixture.config,
+                       {"run", "--migrate"},
+                       {{"LD_PRELOAD", plugin_file("clock_off")}, {"INBOXD_TEST_CLOCK_OFF", "172800"}}};
+  daemon.wait_ready();
+  fixture.produce(200);
+  const std::string published = fixture.kafka.create_topic(1);
+  fixture.database.run(
+      "select inbox.publish($1, 'k' || i % 10, jsonb_build_object('n', i)) from generate_series(1, 200) i",
+      {published});
+  CHECK(fixture.wait_done().is_perfect());
+  fixture.database.wait_for("all are sent",
+                            "select (select count(*) from inbox.outbox) + (select count(*) from inbox.outbox_waiting)",
+                            0);
+  CHECK(fixture.records(fixture.copies.topic) >= 200);
+  CHECK(fixture.records(published) >= 200);
+  CHECK(fixture.failures().empty());
+  CHECK(daemon.stop() == ExitStatus{0, 0});
+}
