@@ -167,6 +167,21 @@ TEST_CASE("a claim takes no more events of lanes than it has room for") {
   CHECK(events_in(in_order.claim_lanes().claimed.runs) == 2);  // the rest of that lane
 }
 
+TEST_CASE("once the first event of a lane is found dropped or forgotten, the next event of its key is due") {
+  InOrder in_order;
+  in_order.store(3);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.done({2}).retry(0, milliseconds{0}).wait({1}).out));
+  in_order.database().run("delete from inbox.event where \"offset\" = 0");
+  const auto first = in_order.claim_lanes();
+  CHECK(first.claimed.runs.empty());
+  REQUIRE(first.claimed.empty.size() == 1);
+  inbox::settle_skipped(in_order.connection(), in_order.inbox.owner, first.claimed.empty);
+  CHECK(in_order.lane_rows() == "{[1,2)} due");
+  CHECK(offsets_of(in_order.claim_lanes()) == Texts{"{[1,2)}"});
+}
+
 // fault: dead letter replayed while later events of its key run
 // fault: dead letters replayed, lanes released, events skipped while later rows of the key are claimed
 TEST_CASE("a replayed event comes before the next event of its key, also if that event is leased or runs already") {
