@@ -212,6 +212,7 @@ void Poller::every_second() {
   next_second_ = Clock::now() + 1s;
   rd_kafka_poll(query_client_, 0);  // serves its callbacks, token refreshes among them
   check_fatal();
+  if (credentials_.renew({client_, query_client_})) is_outdated_ = true;
   ++seconds_;
   if (seconds_ % commit_interval_.count() == 0) commit();
   if (seconds_ % incarnation_seconds == 1) {  // from the first second, so that a misspelt topic is reported at once
@@ -276,7 +277,7 @@ void Poller::note_committed(rd_kafka_resp_err_t error, const rd_kafka_topic_part
   }
 }
 
-void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* self) {
+void Poller::on_error(rd_kafka_t*, int code, const char* reason, void* self) {
   auto* const poller = static_cast<Poller*>(self);
   if (code == RD_KAFKA_RESP_ERR__FATAL) return poller->check_fatal();
   poller->status_.count_error(rd_kafka_err2name(static_cast<rd_kafka_resp_err_t>(code)));
@@ -285,7 +286,7 @@ void Poller::on_error(rd_kafka_t* client, int code, const char* reason, void* se
   }
   if (code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) poller->status_.connection_failed(reason);  // that explains nothing
   poller->complain("kafka.client_error", reason);
-  if (poller->credentials_.renew({client, poller->query_client_})) poller->is_outdated_ = true;
+  poller->credentials_.note_failure();
 }
 
 void Poller::on_log(const rd_kafka_t* client, int level, const char*, const char* text) {

@@ -39,7 +39,7 @@ class Poller final {
 
   /// Sets the callbacks that the poll thread serves, before the client is made.
   void prepare(rd_kafka_conf_t* conf);
-  /// The credentials that both clients get when a connection fails. Call before `start`.
+  /// The credentials that both clients get after a connection has failed. Call before `start`.
   void use(kafka::Credentials credentials);
   /// A connection failed, and certificates or other properties have changed since the clients were made. Any thread.
   bool is_outdated() const { return is_outdated_; }

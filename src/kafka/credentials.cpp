@@ -31,9 +31,11 @@ Credentials::Credentials(std::function<Properties()> now) : now_{std::move(now)}
   if (now_) others_ = digest_of_others(now_());
 }
 
+void Credentials::note_failure() { last_look_ = std::chrono::steady_clock::now() + std::chrono::minutes{1}; }
+
 bool Credentials::renew(std::initializer_list<rd_kafka_t*> clients) {
   const auto now = std::chrono::steady_clock::now();
-  if (!now_ || now < next_look_) return false;
+  if (!now_ || now < next_look_ || now > last_look_) return false;
   next_look_ = now + std::chrono::seconds{1};
   Properties properties = now_();
   const bool is_outdated = digest_of_others(properties) != others_;

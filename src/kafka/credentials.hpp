@@ -19,12 +19,14 @@ class Credentials final {
   /// Made just before the clients. `now` returns the properties as they are at this moment; unset: they never change.
   explicit Credentials(std::function<Properties()> now = {});
 
-  /// Called when a connection has failed. Looks at most once a second. Returns whether the clients must be replaced.
+  /// A connection has failed: `renew` looks for a minute. The library reports an error that repeats every 30 s only.
+  void note_failure();
+  /// Called again and again. Looks at most once a second. Returns whether the clients must be replaced.
   bool renew(std::initializer_list<rd_kafka_t*> clients);
 
  private:
   std::function<Properties()> now_;
-  std::chrono::steady_clock::time_point next_look_{};
+  std::chrono::steady_clock::time_point next_look_{}, last_look_{};
   std::string username_, password_;
   std::string others_;  ///< SHA-256 of all other properties and of the files that they name
 };

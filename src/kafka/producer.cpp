@@ -188,14 +188,15 @@ void Producer::on_end(rd_kafka_t*, const rd_kafka_message_t* message, void* self
   if (producer.contacts_) producer.contacts_->note_end(id, message->err == RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
-void Producer::on_error(rd_kafka_t* client, int, const char* text, void* self) {
+void Producer::on_error(rd_kafka_t*, int, const char* text, void* self) {
   auto& producer = *static_cast<Producer*>(self);
-  if (producer.credentials_.renew({client})) producer.is_outdated_ = true;
+  producer.credentials_.note_failure();
   if (producer.settings_.on_problem) producer.settings_.on_problem(text);
 }
 
 std::vector<Delivery> Producer::take(std::chrono::milliseconds longest) {
   rd_kafka_poll(client_.get(), static_cast<int>(longest.count()));
+  if (credentials_.renew({client_.get()})) is_outdated_ = true;
   return std::exchange(ends_, {});
 }
 

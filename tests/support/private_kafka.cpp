@@ -10,6 +10,7 @@ namespace inboxd::support {
 namespace {
 
 constexpr const char* servers = "config/setup/servers";  // tests run in the top folder
+constexpr const char* heap = "256m";
 
 std::string value_of(const std::string& name, const std::string& lines) {
   const auto at = lines.find(name + "=");
@@ -38,7 +39,7 @@ std::string PrivateKafka::address_of(const std::string& listener) const {
 
 void PrivateKafka::start(std::vector<std::string> lines, const std::vector<std::string>& listeners) {
   const std::string folder = "/tmp/" + random_name("kafka");
-  Command start{.arguments = {servers, "start", folder, "--no-pg", "--kafka-heap", "256m", "--quick-kafka"}};
+  Command start{.arguments = {servers, "start", folder, "--no-pg", "--kafka-heap", heap, "--quick-kafka"}};
   start.arguments.insert(start.arguments.end(), {"--owner", std::to_string(::getpid())});
   if (!folders_.empty()) {
     start.arguments.insert(start.arguments.end(), {"--kafka-joins", folders_.front()});
@@ -58,6 +59,15 @@ void PrivateKafka::start(std::vector<std::string> lines, const std::vector<std::
     proxy_port_ = std::stoi(value_of("INBOXD_TEST_KAFKA_PROXY_PORT", places));
   }
   brokers_ += (brokers_.empty() ? "" : ",") + value_of("INBOXD_TEST_KAFKA", places);
+}
+
+void PrivateKafka::restart() {
+  for (std::size_t i = 0; i < folders_.size(); ++i) {
+    const auto finished = run_to_end({.arguments = {servers, "restart-broker", folders_[i], heap, "yes"}},
+                                     milliseconds{300'000});
+    if (finished.status != ExitStatus{0, 0}) throw std::runtime_error{"no broker: " + finished.out + finished.err};
+    processes_[i] = std::stoi(read_file(folders_[i] + "/kafka/pid"));
+  }
 }
 
 void PrivateKafka::stop() noexcept {

@@ -27,6 +27,8 @@ class PrivateKafka final {
   /// The brokers keep their connections, and answer nothing.
   void hang() const { signal(SIGSTOP); }
   void wake() const { signal(SIGCONT); }
+  /// Kills the brokers and starts them with their data, on the same ports. Takes about five seconds for each.
+  void restart();
 
  private:
   void start(std::vector<std::string> lines, const std::vector<std::string>& listeners);

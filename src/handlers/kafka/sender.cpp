@@ -13,6 +13,9 @@ constexpr std::chrono::milliseconds look_interval{20};
 constexpr int question_ms = 300;
 constexpr std::chrono::seconds question_interval{2};
 constexpr std::chrono::seconds away_time{10};  ///< after a sign that brokers are away
+/// After a failed connection. The library reports an error that repeats every 30 s only.
+constexpr std::chrono::seconds renewal_time{60};
+constexpr std::chrono::seconds renewal_interval{1};
 
 }  // namespace
 
@@ -44,7 +47,16 @@ void Sender::run() {
     if (Clock::now() < next_look_) continue;
     next_look_ = Clock::now() + look_interval;
     withdraw_overdue();
+    if (Clock::now() >= next_renewal_ && Clock::now() < last_renewal_) renew();
   }
+}
+
+/// Takes secrets that were rotated in their files.
+void Sender::renew() {
+  next_renewal_ = Clock::now() + renewal_interval;
+  if (!client_->is_outdated()) return;
+  log_.info("Kafka client: replaced, because certificates have changed in their files");
+  is_broken_ = true;
 }
 
 /// New calls; false: the handler ends.
@@ -72,13 +84,9 @@ void Sender::take(rd_kafka_event_t& event) {
   if (rd_kafka_event_type(&event) == RD_KAFKA_EVENT_ERROR) {
     last_error_ = rd_kafka_event_error_string(&event);
     away_until_ = Clock::now() + away_time;
-    if (client_->is_outdated()) {
-      log_.info("Kafka client: replaced, because certificates have changed in their files");
-    } else if (rd_kafka_event_error_is_fatal(&event) != 0) {
-      log_.error("Kafka client: replaced after a fatal error: " + last_error_);
-    } else {
-      return;
-    }
+    last_renewal_ = Clock::now() + renewal_time;
+    if (rd_kafka_event_error_is_fatal(&event) == 0) return;
+    log_.error("Kafka client: replaced after a fatal error: " + last_error_);
     is_broken_ = true;
     return;
   }

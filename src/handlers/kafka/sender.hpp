@@ -34,6 +34,7 @@ class Sender final {
   void end_complete();
   void withdraw_overdue();
   inboxd::Outcome late_outcome();
+  void renew();
   void replace_broken();
   std::unique_ptr<Client> made(const Properties& properties);
 
@@ -55,6 +56,7 @@ class Sender final {
   Clock::time_point away_until_{};  ///< the brokers were away a moment ago
   handlers::AwayNotice away_;
   Clock::time_point next_look_{};
+  Clock::time_point next_renewal_{}, last_renewal_{};
 
   std::thread thread_;
 };

@@ -15,10 +15,17 @@ namespace {
 template <class T>
 using Owned = std::unique_ptr<T, void (*)(T*)>;
 
-std::vector<std::string> lines_for(const Authority& authority) {
+/// Key and certificate of the broker, in one text.
+std::string identity_of(const Authority& authority) {
   const auto pair = authority.issue("broker");
-  const std::string both = pair.key + "-and-certificate";
-  write_file(both, read_file(pair.key) + read_file(pair.certificate));
+  return read_file(pair.key) + read_file(pair.certificate);
+}
+
+std::string identity_file(const Authority& authority) { return authority.certificate() + "-broker"; }
+
+std::vector<std::string> lines_for(const Authority& authority) {
+  const std::string both = identity_file(authority);
+  write_file(both, identity_of(authority));
   const std::string scram = "org.apache.kafka.common.security.scram.ScramLoginModule required;";
   const std::string oauth =
       "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
@@ -73,6 +80,11 @@ SecureKafka& SecureKafka::shared() {
 SecureKafka::SecureKafka()
     : broker_{lines_for(authority), 1, {"SCRAM=SASL_SSL", "OAUTH=SASL_SSL", "MTLS=SSL"}},
       kafka_{broker_.brokers()} {}
+
+void SecureKafka::present(const Authority& signer) {
+  write_file(identity_file(authority), identity_of(signer));
+  broker_.restart();
+}
 
 void SecureKafka::set_password(const std::string& password) {
   std::array<char, 512> error{};

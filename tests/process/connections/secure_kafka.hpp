@@ -28,6 +28,8 @@ class SecureKafka final {
   Kafka& kafka() { return kafka_; }
   const std::string& plaintext() const { return kafka_.brokers(); }
   std::string address_of(const std::string& listener) const { return broker_.address_of(listener); }
+  /// Restarts the broker with a certificate of that authority.
+  void present(const Authority& signer);
   /// For both mechanisms.
   void set_password(const std::string& password);
 
