@@ -54,7 +54,7 @@ void check_database(const Settings& settings, Reading& reading) {
 void check_kafka(const Kafka& kafka, Reading& reading) {
   const std::string key = "kafka.properties";
   if (const auto problem = missing_mechanism(kafka.properties)) {
-    complain(reading, {key + ".sasl.username", key + ".sasl.password"}, *problem);
+    complain(reading, {key + ".sasl.oauthbearer.token.file", key + ".sasl.username", key + ".sasl.password"}, *problem);
   }
   if (const auto found = property_without_effect(kafka.properties)) {
     const std::string place = key + "." + found->name;

@@ -116,9 +116,18 @@ std::string protocol_of(const std::map<std::string, std::string>& properties) {
 }  // namespace
 
 std::optional<std::string> missing_mechanism(const std::map<std::string, std::string>& properties) {
+  if (!protocol_of(properties).starts_with("sasl_")) return std::nullopt;
+  const auto has_mechanism = [&](auto accepts) {
+    return std::any_of(properties.begin(), properties.end(), [&](const auto& each) {
+      return (each.first == "sasl.mechanism" || each.first == "sasl.mechanisms") && accepts(each.second);
+    });
+  };
+  if (properties.contains("sasl.oauthbearer.token.file") &&
+      !has_mechanism([](const std::string& text) { return base::lower(text) == "oauthbearer"; })) {
+    return "a token needs its mechanism; set sasl.mechanism to OAUTHBEARER";
+  }
   const bool has_login = properties.contains("sasl.username") || properties.contains("sasl.password");
-  if (!has_login || !protocol_of(properties).starts_with("sasl_")) return std::nullopt;
-  if (properties.contains("sasl.mechanism") || properties.contains("sasl.mechanisms")) return std::nullopt;
+  if (!has_login || has_mechanism([](const std::string&) { return true; })) return std::nullopt;
   return "a user and a password need a mechanism, and librdkafka's default is Kerberos; set sasl.mechanism to PLAIN, "
          "SCRAM-SHA-256 or SCRAM-SHA-512";
 }

@@ -73,7 +73,10 @@ void add_kafka(std::vector<Row<Settings>>& rows) {
       &Kafka::name_space);
   add(plain("kafka.properties", Type::properties,
             "librdkafka's own properties, such as security.protocol: sasl_ssl; secrets as in database.password. "
-            "Properties that the daemon sets itself are refused."),
+            "Properties that the daemon sets itself are refused. inboxd's own are sasl.oauthbearer.token.file, the "
+            "path of a file with a token for OAUTHBEARER, which is read again before the token ends (at the exp of a "
+            "JWT), and sasl.oauthbearer.token.lifetime.ms: any other token ends so long after its file was written "
+            "(default 900000)."),
       &Kafka::properties);
 }
 

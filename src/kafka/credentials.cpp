@@ -5,6 +5,7 @@
 
 #include "base/sha256.hpp"
 #include "kafka/handle.hpp"
+#include "kafka/token_file.hpp"
 
 namespace inboxd::kafka {
 namespace {
@@ -37,6 +38,7 @@ bool Credentials::renew(std::initializer_list<rd_kafka_t*> clients) {
   const auto now = std::chrono::steady_clock::now();
   if (!now_ || now < next_look_ || now > last_look_) return false;
   next_look_ = now + std::chrono::seconds{1};
+  for (rd_kafka_t* const client : clients) renew_token(client);
   Properties properties = now_();
   const bool is_outdated = digest_of_others(properties) != others_;
   std::string& username = properties["sasl.username"];

@@ -10,8 +10,8 @@
 namespace inboxd::kafka {
 
 /// What clients were made with, and whether that has been rotated since. A changed `sasl.username` or `sasl.password`
-/// is given to the clients, for their next connections. Certificates, keys and all other properties are read by the
-/// library only when a client is made, so these clients must be replaced. Not thread-safe.
+/// is given to the clients, for their next connections, and so is the token of a file. Certificates, keys and all other
+/// properties are read by the library only when a client is made, so these clients must be replaced. Not thread-safe.
 class Credentials final {
  public:
   using Properties = std::map<std::string, std::string>;

@@ -6,6 +6,7 @@
 
 #include "kafka/properties.hpp"
 #include "kafka/property_check.hpp"
+#include "kafka/token_file.hpp"
 
 namespace inboxd::kafka {
 namespace {
@@ -104,6 +105,7 @@ base::Result<std::unique_ptr<Producer>> Producer::make(ProducerSettings settings
   out->client_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), error.data(), error.size()));
   if (out->client_ == nullptr) return base::Problem{std::string{"the Kafka client cannot start: "} + error.data()};
   static_cast<void>(conf.release());  // the client owns it now
+  start_tokens(out->client_.get());
   if (!out->settings_.one_by_one) out->contacts_.emplace(out->client_.get(), partitioner.data());
   return out;
 }

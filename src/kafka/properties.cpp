@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kafka/property_check.hpp"
+#include "kafka/token_file.hpp"
 
 namespace inboxd::kafka {
 namespace {
@@ -64,6 +65,11 @@ constexpr std::size_t min_record = 1'024;
 }  // namespace
 
 bool set_property(const Conf& conf, const char* name, const std::string& value, std::string& problem) {
+  if (is_token_property(name)) {
+    const auto refusal = set_token_property(conf.get(), name, value);
+    if (refusal) problem = std::string{"kafka.properties: "} + name + ": " + *refusal;
+    return !refusal;
+  }
   std::array<char, 512> error{};
   if (rd_kafka_conf_set(conf.get(), name, value.c_str(), error.data(), error.size()) == RD_KAFKA_CONF_OK) return true;
   problem = std::string{"kafka.properties: "} + name + ": " + error.data();
@@ -110,6 +116,7 @@ base::Result<Client> make_consumer(Conf conf) {
   rd_kafka_t* const client = rd_kafka_new(RD_KAFKA_CONSUMER, conf.get(), error.data(), error.size());
   if (client == nullptr) return base::Problem{std::string{"the Kafka client cannot start: "} + error.data()};
   static_cast<void>(conf.release());  // the client owns it now
+  start_tokens(client);
   return Client{client};
 }
 

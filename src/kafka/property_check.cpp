@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kafka/handle.hpp"
+#include "kafka/token_file.hpp"
 
 namespace inboxd::kafka {
 namespace {
@@ -77,9 +78,12 @@ std::string hint(const std::string& name, std::string_view error) {
 
 }  // namespace
 
-bool knows_property(const std::string& name) { return try_property(name, "").result != RD_KAFKA_CONF_UNKNOWN; }
+bool knows_property(const std::string& name) {
+  return is_token_property(name) || try_property(name, "").result != RD_KAFKA_CONF_UNKNOWN;
+}
 
 std::optional<std::string> refusal_of_value(const std::string& name, const std::string& value) {
+  if (is_token_property(name)) return refusal_of_token_property(name, value);
   const Tried tried = try_property(name, value);
   if (tried.result == RD_KAFKA_CONF_OK) return std::nullopt;
   const std::string error = trimmed(tried.error);  // some errors end with a newline
@@ -106,7 +110,7 @@ bool is_for_producers(const std::string& name) { return is_for("P", name); }
 bool is_for_consumers(const std::string& name) { return is_for("C", name); }
 
 std::vector<std::string> property_names() {
-  std::vector<std::string> out;
+  std::vector<std::string> out{token_file, token_lifetime};
   for (Documented& one : documented()) out.push_back(std::move(one.name));
   return out;
 }

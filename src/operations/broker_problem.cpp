@@ -37,13 +37,19 @@ Finding broker_problem(const std::string& brokers, const std::map<std::string, s
             "sasl.password in kafka.properties (" +
                 warning + ")"};
   }
+  constexpr std::string_view no_token = "failed to acquire sasl oauthbearer token: ";
+  if (const auto at = lower.find(no_token); at != std::string::npos) {
+    return {Kind::refused, subject, "no token to log in with: " + warning.substr(at + no_token.size())};
+  }
   if (says("sasl authentication") || says("authentication failed") || says("unsupported_sasl_mechanism") ||
       says("unsupported sasl mechanism")) {
     const std::string login = login_of(properties);
     const bool has_token = login.ends_with("(OAUTHBEARER)");
+    const std::string file = value_of(properties, "sasl.oauthbearer.token.file");
+    const std::string of_token = (file.empty() ? "" : "the token in " + file + " or ") + "sasl.oauthbearer.*";
     return {Kind::refused, subject,
             "the broker refuses " + login + ": correct " +
-                (has_token ? "sasl.oauthbearer.*" : "sasl.username, sasl.password or sasl.mechanism") +
+                (has_token ? of_token : "sasl.username, sasl.password or sasl.mechanism") +
                 " in kafka.properties (" + warning + ")"};
   }
   // Alerts are the broker's.

@@ -1,5 +1,7 @@
 #include "client.hpp"
 
+#include "../../kafka/token_file.hpp"
+
 #include <array>
 #include <fstream>
 #include <iterator>
@@ -13,6 +15,11 @@ constexpr int warning = 4;  // syslog's level, as librdkafka counts
 using Conf = std::unique_ptr<rd_kafka_conf_t, void (*)(rd_kafka_conf_t*)>;
 
 void set(rd_kafka_conf_t* conf, const std::string& name, const std::string& value) {
+  if (inboxd::kafka::is_token_property(name)) {
+    const auto refusal = inboxd::kafka::set_token_property(conf, name, value);
+    if (refusal) throw inboxd::SettingsError{"setting 'properties': " + name + ": " + *refusal};
+    return;
+  }
   std::array<char, 512> error{};
   const auto result = rd_kafka_conf_set(conf, name.c_str(), value.c_str(), error.data(), error.size());
   if (result == RD_KAFKA_CONF_UNKNOWN) {
@@ -57,6 +64,7 @@ Client::Client(const Properties& properties, const inboxd::Log& log) {
   client_.reset(rd_kafka_new(RD_KAFKA_PRODUCER, conf.get(), error.data(), error.size()));
   if (!client_) throw inboxd::SettingsError{std::string{"the Kafka client cannot start: "} + error.data()};
   (void)conf.release();  // the client owns it now
+  inboxd::kafka::start_tokens(client_.get());
   queue_.reset(rd_kafka_queue_get_main(client_.get()));
 }
 
@@ -78,6 +86,8 @@ rd_kafka_resp_err_t Client::produce(const Record& record, RecordHeaders headers,
 Event Client::poll(int limit_ms) { return Event{rd_kafka_queue_poll(queue_.get(), limit_ms)}; }
 
 void Client::withdraw() { rd_kafka_purge(client_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT); }
+
+void Client::renew_token() { inboxd::kafka::renew_token(client_.get()); }
 
 bool Client::is_outdated() const { return content_of(files_) != content_; }
 

@@ -42,6 +42,8 @@ class Client final {
   void withdraw();
   /// Whether certificates or keys have changed in their files since it was made: the library reads them only then.
   bool is_outdated() const;
+  /// Reads the token's file again, if it has one.
+  void renew_token();
   /// Whether any broker answers a question.
   bool is_answered(int limit_ms);
 

@@ -54,6 +54,8 @@ void Sender::run() {
 /// Takes secrets that were rotated in their files.
 void Sender::renew() {
   next_renewal_ = Clock::now() + renewal_interval;
+  client_->renew_token();
+  if (single_) single_->renew_token();
   if (!client_->is_outdated()) return;
   log_.info("Kafka client: replaced, because certificates have changed in their files");
   is_broken_ = true;

@@ -15,9 +15,9 @@ inline constexpr handlers::SettingsTable table{std::array{
         "an event choose any topic that the daemon may write, and `check` warns"},
     handlers::Setting{
         "properties", "{}",
-        "of librdkafka. `{file: …}`, `{credential: …}` and `{env: …}` give secrets. Defaults that differ from "
-        "librdkafka's: `linger.ms` 1 (at most 5), `partitioner` `murmur2_random` as Java's clients (`random` would "
-        "break the order of keys)"},
+        "of librdkafka. `{file: …}`, `{credential: …}` and `{env: …}` give secrets; `sasl.oauthbearer.token.file` as "
+        "in `kafka.properties`. Defaults that differ from librdkafka's: `linger.ms` 1 (at most 5), `partitioner` "
+        "`murmur2_random` as Java's clients (`random` would break the order of keys)"},
     handlers::Setting{"headers", "keep", "`keep`: the event's own headers first. `none`: only the headers listed "
                                          "below"},
     handlers::Setting{"connection", "{}",

@@ -3,8 +3,10 @@
 #include <librdkafka/rdkafka.h>
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 #include "support/test_environment.hpp"
@@ -45,6 +47,19 @@ std::vector<std::string> lines_for(const Authority& authority) {
     out.push_back("listener.name." + listener + ".ssl.keystore.type=PEM");
     out.push_back("listener.name." + listener + ".ssl.keystore.location=" + both);
   }
+  return out;
+}
+
+std::string base64url(std::string_view text) {
+  constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  std::string out;
+  std::uint32_t bits = 0;
+  int count = 0;
+  for (const char c : text) {
+    bits = bits << 8U | static_cast<unsigned char>(c);
+    for (count += 8; count >= 6; count -= 6) out += digits[bits >> (count - 6) & 63U];
+  }
+  if (count > 0) out += digits[bits << (6 - count) & 63U];
   return out;
 }
 
@@ -111,6 +126,20 @@ SecureKafka::Properties SecureKafka::unsecured_token() const {
           {"enable.sasl.oauthbearer.unsecure.jwt", "true"},
           {"sasl.oauthbearer.config", "principal=app lifeSeconds=60"},
           {"ssl.ca.location", authority.certificate()}};
+}
+
+SecureKafka::Properties SecureKafka::token_file(const std::string& file) const {
+  return {{"security.protocol", "sasl_ssl"},
+          {"sasl.mechanism", "OAUTHBEARER"},
+          {"sasl.oauthbearer.token.file", file},
+          {"ssl.ca.location", authority.certificate()}};
+}
+
+std::string SecureKafka::token(std::chrono::seconds valid) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  const std::string claims = "{\"sub\":\"app\",\"iat\":" + std::to_string(now.count() - 1) +
+                             ",\"exp\":" + std::to_string((now + valid).count()) + "}";
+  return base64url("{\"alg\":\"none\"}") + "." + base64url(claims) + ".";
 }
 
 SecureKafka::Properties SecureKafka::certificate(const Authority::Pair& pair) const {

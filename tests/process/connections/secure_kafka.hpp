@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <map>
 #include <string>
 
@@ -36,10 +37,14 @@ class SecureKafka final {
   /// The properties of a client for a listener, without a password.
   Properties scram(const std::string& mechanism) const;
   Properties unsecured_token() const;
+  Properties token_file(const std::string& file) const;
   Properties certificate(const Authority::Pair& pair) const;
 
   /// The fixture's configuration for that listener.
   void serve(DaemonFixture& fixture, const std::string& listener, const Properties& properties) const;
+
+  /// A token that the broker takes without a signature, valid from now on for that time.
+  static std::string token(std::chrono::seconds valid);
 
  private:
   PrivateKafka broker_;

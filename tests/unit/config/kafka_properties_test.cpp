@@ -67,6 +67,10 @@ TEST_CASE("a login without a mechanism or a protocol is named") {
   CHECK_THAT(missing_mechanism(all).value(), ContainsSubstring("set sasl.mechanism"));
   all["sasl.mechanisms"] = "PLAIN";
   CHECK_FALSE(missing_mechanism(all));
+  all["sasl.oauthbearer.token.file"] = "/token";
+  CHECK_THAT(missing_mechanism(all).value(), ContainsSubstring("set sasl.mechanism to OAUTHBEARER"));
+  all["sasl.mechanisms"] = "OAuthBearer";
+  CHECK_FALSE(missing_mechanism(all));
   all["ssl.ca.location"] = "/ca";
   CHECK(property_without_effect(all)->name == "ssl.ca.location");
   all["security.protocol"] = "sasl_ssl";
