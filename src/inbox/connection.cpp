@@ -153,7 +153,7 @@ void Connection::Access::check_server() {
   if (const auto owner = watchdog.server().owner_to_fence(server_started_at_)) {
     try {
       const auto fenced = run(statements::change_fences, pqxx::params{owner->text()});
-      log.warn("inbox.server_changed", {{"purpose", purpose}, {"sequences", fenced.affected_rows()}});
+      log.warn("inbox.server_changed", {{"purpose", purpose}, {"sequences", fenced.one_row()[0].as<std::int64_t>()}});
     } catch (const DatabaseError& error) {
       // Also if it is in doubt: the caller's own statement has not run.
       close();

@@ -176,6 +176,7 @@ std::optional<Delivery> Producer::send(const OutgoingMessage& message) {
 Delivery Producer::end_of(std::int64_t id, rd_kafka_resp_err_t code) {
   Delivery out{id, kafka::end_of(code), {}, {}};
   out.is_too_large = code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE || code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE;
+  out.is_about_time = code == RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP;
   if (out.end == Delivery::End::sent) return out;
   if (out.end == Delivery::End::failed) failed_ = true;
   out.error = std::string{rd_kafka_err2name(code)} + ": " + rd_kafka_err2str(code);

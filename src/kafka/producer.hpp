@@ -52,6 +52,7 @@ struct Delivery {
   std::string error;       ///< the library's name and sentence; empty: sent
   std::string_view topic;  ///< as long as the producer lives
   bool is_too_large = false;
+  bool is_about_time = false;  ///< its time is too far from the brokers' clocks
 };
 
 /// An idempotent producer with acks=all that never gives a message up, so that messages of a key keep their order while

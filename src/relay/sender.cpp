@@ -161,7 +161,8 @@ void Sender::note_refused_alone(const Delivery& end, Flight& of) {
 
 /// Brokers refuse whole batches. The messages of a refused batch are tried alone, apart from the main stream.
 void Sender::judge_refused_batch() {
-  if (stream_.refused.size() == 1) {
+  const bool is_clear = stream_.refused.size() == 1 && !stream_.refused.front().is_about_time;
+  if (is_clear) {
     note_refused_alone(stream_.refused.front(), stream_.flight);
   } else if (!stream_.refused.empty()) {
     std::set<std::int64_t> messages;

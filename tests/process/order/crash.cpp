@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch_get_random_seed.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <csignal>
 #include <memory>
 #include <random>
 #include <thread>

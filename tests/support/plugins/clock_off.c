@@ -1,8 +1,11 @@
-/* Preloaded into a server: shifts its wall clock by INBOXD_TEST_CLOCK_OFF seconds, and no other clock. */
+/* Preloaded into a server or a daemon: shifts its wall clock by INBOXD_TEST_CLOCK_OFF seconds, and no other clock. The
+ * kernel does not know: times at which a wait ends are shifted back. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,4 +34,11 @@ time_t time(time_t* out) {
   clock_gettime(CLOCK_REALTIME, &now);
   if (out != NULL) *out = now.tv_sec;
   return now.tv_sec;
+}
+
+int cnd_timedwait(cnd_t* restrict condition, mtx_t* restrict mutex, const struct timespec* restrict until) {
+  int (*wait)(cnd_t*, mtx_t*, const struct timespec*);
+  const struct timespec real = {until->tv_sec - off_by(), until->tv_nsec};
+  *(void**)&wait = dlsym(RTLD_NEXT, "cnd_timedwait");
+  return wait(condition, mutex, &real);
 }
