@@ -176,12 +176,7 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
   wanted.properties = configured.properties;
   // A listener with another protocol closes the connection.
   wanted.properties.try_emplace("log.connection.close", "true");
-  FoundList out;
-  if (const auto broker = plaintext_broker(configured.brokers, configured.properties); !broker.empty()) {
-    out.push_back({Kind::warning, "brokers " + configured.brokers,
-                   "events and passwords travel to " + broker +
-                       " in plaintext: set security.protocol in kafka.properties to ssl or sasl_ssl"});
-  }
+  FoundList out = check_plaintext(settings);
   auto conf = kafka::make_conf(wanted);
   if (!conf) {
     out.push_back({Kind::problem, "kafka.properties", conf.problem().message});

@@ -3,6 +3,9 @@
 #include <string>
 #include <string_view>
 
+#include "config/settings.hpp"
+#include "operations/check.hpp"
+
 namespace inboxd::operations {
 
 /// `localhost`, 127.0.0.0/8, ::1 or the path of a socket.
@@ -11,5 +14,13 @@ bool is_on_this_machine(std::string_view host);
 /// The first of `brokers` on another machine, with which a client with these properties talks without TLS; empty: none.
 /// Pure.
 std::string plaintext_broker(const std::string& brokers, const std::map<std::string, std::string>& properties);
+
+/// The warning that `what` travels to an address on another machine without TLS.
+Finding in_plaintext(std::string subject, const std::string& address, const std::string& remedy,
+                     const std::string& what = "events and passwords");
+
+/// Warnings for the brokers, also those of `kafka` handlers; `http` handlers with headers, user or query; and the trace
+/// collector. Pure.
+FoundList check_plaintext(const config::Settings& settings);
 
 }  // namespace inboxd::operations
