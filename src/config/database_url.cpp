@@ -1,5 +1,7 @@
 #include "config/database_url.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace inboxd::config {
@@ -150,6 +152,68 @@ base::Result<SplitUrl> split_password(const std::string& url) {
   }
   if (url.find('=') == std::string::npos || url.find("://") < url.find('=')) return base::Problem{wanted};
   return split_pairs(url);
+}
+
+namespace {
+
+/// `value`: libpq takes some values for a connection string, with a password.
+bool is_open_parameter(std::string_view name, std::string_view value) {
+  constexpr std::array<std::string_view, 18> open{
+      "channel_binding", "connect_timeout",    "dbname",  "gssencmode",  "host",           "hostaddr",
+      "keepalives",      "load_balance_hosts", "port",    "sslcert",     "sslcrl",         "sslkey",
+      "sslmode",         "sslnegotiation",     "sslrootcert", "tcp_user_timeout", "target_session_attrs", "user"};
+  const bool may_be_several = value.find('=') != std::string_view::npos || value.find("://") != std::string_view::npos;
+  return !may_be_several && std::ranges::find(open, name) != open.end();
+}
+
+using Hide = std::function<std::string(const std::string&)>;
+
+std::string shown_query(const std::string& query, const Hide& hide) {
+  std::string out;
+  for (std::size_t begin = 0; begin < query.size();) {
+    const std::size_t end = std::min(query.find('&', begin), query.size());
+    const std::string pair = query.substr(begin, end - begin);
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    const std::string value = pair.substr(std::min(equals + 1, pair.size()));
+    if (const auto decoded = percent_decoded(value); decoded && *decoded != value) hide(*decoded);
+    out += out.empty() ? "?" : "&";
+    if (equals == pair.size()) {
+      out += hide(pair);
+    } else {
+      const std::string name = pair.substr(0, equals);
+      out += name + "=" + (is_open_parameter(name, value) ? value : hide(value));
+    }
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string shown_pairs(const std::string& text, const Hide& hide) {
+  std::string out;
+  std::size_t at = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  while (at < text.size()) {
+    const std::size_t begin = at;
+    const auto pair = next_pair(text, at);
+    if (!pair) return out + hide(text.substr(begin));
+    if (is_open_parameter(pair->name, pair->value)) {
+      out.append(text, begin, at - begin);
+    } else {
+      out += pair->name + "=" + hide(pair->value) + (at < text.size() ? " " : "");
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string shown_database_url(const std::string& url, const Hide& hide) {
+  const auto split = split_password(url);
+  if (!split) return hide(url);
+  if (split.value().password) hide(*split.value().password);
+  const std::string& rest = split.value().url;
+  if (rest.find("://") > rest.find('=')) return shown_pairs(rest, hide);
+  const std::size_t question = std::min(rest.find('?'), rest.size());
+  return rest.substr(0, question) + shown_query(rest.substr(std::min(question + 1, rest.size())), hide);
 }
 
 }  // namespace inboxd::config

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -13,5 +14,9 @@ struct SplitUrl {
 };
 /// The problem repeats no part of the URL, which may be a secret.
 base::Result<SplitUrl> split_password(const std::string& url);
+
+/// The URL or string as others may see it: users, hosts, databases, and parameters that hold no secrets. `hide` gives
+/// the text in place of anything else.
+std::string shown_database_url(const std::string& url, const std::function<std::string(const std::string&)>& hide);
 
 }  // namespace inboxd::config

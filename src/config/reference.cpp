@@ -31,7 +31,10 @@ value in force and its origin. `inboxd config schema` prints a JSON Schema for e
   `{…}` and `[…]`, quote a text with braces: `{group: "${NAME}"}`.
 - A secret is `{file: /path}`, `{credential: name}` (a file in systemd's `$CREDENTIALS_DIRECTORY`) or `{env: NAME}`. A
   secret in the file itself works, with a warning. Any other text may be written in these forms, too, as in headers and
-  environments of handlers. Such texts, and texts with the name of a secret, are shown as `********` and never logged.
+  environments of handlers. Such texts, and texts with the name of a secret, are never logged.
+- `config show`, the admin port and `doctor --bundle` show `********` in place of each text that may hold a secret:
+  values of headers and environments, arguments of programs, users, paths and queries of URLs, statements, unknown
+  properties and settings. Names, topics, hosts, ports, paths of files, numbers and choices are shown.
 - The files of passwords and tokens are read again for each session and request. If a file that a handler uses changes,
   the handler is prepared again within seconds. Certificates of Kafka clients, and other changed properties, are used
   once a connection has failed: the client is then made again.

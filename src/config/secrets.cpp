@@ -120,6 +120,17 @@ bool is_secret_setting(std::string_view name) {
   return false;
 }
 
+bool may_be_secret(std::string_view name) {
+  std::string text = base::lower(name);
+  std::replace(text.begin(), text.end(), '-', '_');
+  constexpr std::array within{"authorization", "credential", "apikey", "access_key", "accesskey", "dsn",   "passwd",
+                              "password",      "passphrase", "secret", "token",      "api_key",   "cookie"};
+  constexpr std::array ends{"_key", "_pass", "_pwd", "_sk"};
+  return is_secret_setting(name) ||
+         std::ranges::any_of(within, [&](const char* word) { return text.find(word) != std::string::npos; }) ||
+         std::ranges::any_of(ends, [&](const char* end) { return text.ends_with(end); });
+}
+
 // Messages repeat no keys or values of a wrong form: `{hunter2}` is a map with a secret as its key.
 std::optional<Secret> read_secret(const Node& node, const std::string& key, const Environment& environment,
                                   Findings& findings) {

@@ -16,6 +16,8 @@ inline constexpr std::string_view hidden = "********";
 /// Whether a librdkafka property, or a plugin's setting, holds a secret, judged by its name.
 bool is_secret_property(std::string_view name);
 bool is_secret_setting(std::string_view name);
+/// As is_secret_setting; in doubt true.
+bool may_be_secret(std::string_view name);
 
 /// Whether the node is a form of a secret: `{file: …}`, `{credential: …}` or `{env: …}`.
 bool is_secret_form(const Node& node);

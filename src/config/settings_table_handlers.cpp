@@ -36,12 +36,12 @@ void add_batch(std::vector<Row<Handler>>& rows) {
           "Windows of a batch handler close at multiples of this period since 1970 (UTC), by the database's clock; "
           "at least 100ms. 0ms: not set."),
       &Batch::every);
-  add(text(
+  add(name(
           "batch.cron",
           "Windows close at these times: minute, hour, day of month, month, day of week, as in crontab(5), such as 0 6 "
           "* * mon-fri. off: not set."),
       &Batch::cron);
-  add(text("batch.time_zone",
+  add(name("batch.time_zone",
            "The time zone of batch.cron, such as Europe/Berlin. If a change of the clocks skips a time, the window "
            "closes "
            "right after it. If a time comes twice, the window closes the first time."),
@@ -67,21 +67,21 @@ std::vector<Row<Handler>> handler_rows() {
   const auto add = [&](Description about, auto... members) {
     rows.push_back(row<Handler>(std::move(about), members...));
   };
-  add(required("first", handler_name(text("name", "The handler's durable name in the database."))), &Handler::name);
-  add(handler_name(texts("aliases",
+  add(required("first", handler_name(name("name", "The handler's durable name in the database."))), &Handler::name);
+  add(handler_name(names("aliases",
                          "Former names: a renamed handler keeps its deliveries, and "
                          "commands accept them. None may be another handler's name.")),
       &Handler::aliases);
   add(required(
           "log",
-          text("plugin",
+          name("plugin",
                "The plugin that handles the events: sql, http, kafka, exec or log, or the path of a .so file (relative "
                "to the daemon's working directory).")),
       &Handler::plugin);
   add(minimal("[orders]",
-              subscription(texts("subscribe.topics", "Topics to receive, exact or as a prefix (order.*); none: all."))),
+              subscription(names("subscribe.topics", "Topics to receive, exact or as a prefix (order.*); none: all."))),
       &Handler::topics);
-  add(subscription(texts("subscribe.types", "Event types to receive, exact or as a prefix; none: all.")),
+  add(subscription(names("subscribe.types", "Event types to receive, exact or as a prefix; none: all.")),
       &Handler::types);
   add(common(start({"beginning", "now"},
                    "Which stored events a new handler receives. Ignored once the handler is registered.")),
@@ -92,7 +92,7 @@ std::vector<Row<Handler>> handler_rows() {
                     "their window closes (batch.every or batch.cron); a single instance then handles all of them in "
                     "order of arrival.")),
       &Handler::mode);
-  add(common(shaped(text("order_by",
+  add(common(shaped(name("order_by",
                          "The order key (mode: sequential). Anything but key may arrive on several partitions and so "
                          "implies order_scope: handler."),
                     "^(key|subject|header:.{1,200}|json:(/([^~/]|~[01])*)+)$",
@@ -156,13 +156,13 @@ std::vector<Row<Handler>> handler_rows() {
                   second)),
       &Handler::expire_after);
   add(common(example("orders.DLT",
-                     shaped(text("dead_letters.topic",
+                     shaped(name("dead_letters.topic",
                                  "A topic to which events that become dead letters are published, by the outbox, with "
                                  "the headers of Spring Kafka's DeadLetterPublishingRecoverer; none: none. The handler "
                                  "must not read it."),
                             "^[a-zA-Z0-9._-]{1,249}$", "a topic's name: letters, digits, '.', '_' and '-'"))),
       &Handler::dead_letter_topic);
-  add(common(shaped(text("rate",
+  add(common(shaped(name("rate",
                          "The most events per time over all instances: 100/s, 50/m (minute), 10/h. At most half a "
                          "second's worth at once. A call of several events counts each. Retries count. The call of a "
                          "batch handler begins whole, and the following calls wait for longer."),

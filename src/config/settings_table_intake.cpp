@@ -18,12 +18,13 @@ void add_database(std::vector<Row<Settings>>& rows) {
     rows.push_back(row<Settings>(restart(std::move(about)), &Settings::database, member));
   };
   add(required("postgresql://app@localhost/app",
-               text("database.url", "A libpq URL or key=value pairs; PG* environment variables fill in the rest.")),
+               text("database.url", Exposure::database,
+                    "A libpq URL or key=value pairs; PG* environment variables fill in the rest.")),
       &Database::url);
   add(example("{file: /run/secrets/pg}",
               plain("database.password", Type::secret, "The password, kept out of this file.")),
       &Database::password);
-  add(shaped(text("database.schema", "The schema that holds the inbox."), "^[a-z_][a-z0-9_]{0,62}$",
+  add(shaped(name("database.schema", "The schema that holds the inbox."), "^[a-z_][a-z0-9_]{0,62}$",
              "a lower-case SQL name: letters, digits and _, at most 63"),
       &Database::schema);
   add(number("database.connections", 4, 1'000,
@@ -33,13 +34,13 @@ void add_database(std::vector<Row<Settings>>& rows) {
   add(flag("database.prepare", "Prepare statements; false for a pooler without support for prepared statements."),
       &Database::prepare);
   add(example("app_handlers",
-              shaped(text("database.handler_role",
+              shaped(name("database.handler_role",
                           "The role for handlers' SQL (SET LOCAL ROLE). The daemon's role must be a member of it; it "
                           "needs no right on the inbox. It prevents accidents only: a malicious function can switch "
                           "back to the daemon's role."),
                      "^[^[:cntrl:]]{1,63}$", "the name of a role")),
       &Database::handler_role);
-  add(example("app, public", text("database.handler_search_path",
+  add(example("app, public", name("database.handler_search_path",
                                   "The search_path of handlers' SQL; none: the default of the role or database.")),
       &Database::handler_search_path);
   add(duration("database.deadline", 100, hour,
@@ -55,18 +56,19 @@ void add_kafka(std::vector<Row<Settings>>& rows) {
   const auto add = [&](Description about, auto member) {
     rows.push_back(row<Settings>(restart(std::move(about)), &Settings::kafka, member));
   };
-  add(required("localhost:9092", shaped(text("kafka.brokers", "The bootstrap brokers, separated by commas."),
+  add(required("localhost:9092", shaped(text("kafka.brokers", Exposure::addresses,
+                                             "The bootstrap brokers, separated by commas."),
                                         "^[^, ]+( *, *[^, ]+)*$", "brokers such as kafka-1:9092,kafka-2:9092")),
       &Kafka::brokers);
-  add(required("inboxd", shaped(text("kafka.group", "The consumer group that all instances share."), "^.{1,249}$",
+  add(required("inboxd", shaped(name("kafka.group", "The consumer group that all instances share."), "^.{1,249}$",
                                 "a name of at most 249 bytes")),
       &Kafka::group);
-  add(example("${HOSTNAME}", shaped(text("kafka.instance_id",
+  add(example("${HOSTNAME}", shaped(name("kafka.instance_id",
                                          "A fixed member name (static membership), so that a restart causes no "
                                          "rebalance; none: a new name at each start."),
                                     "^[a-zA-Z0-9._-]{1,249}$", "a name of letters, digits, '.', '_' and '-'")),
       &Kafka::instance_id);
-  add(example("prod", shaped(text("kafka.namespace",
+  add(example("prod", shaped(name("kafka.namespace",
                                   "The cluster's name in ids made from positions; it distinguishes clusters with "
                                   "the same topics."),
                              "^[a-zA-Z0-9._-]{1,64}$", "a name of letters, digits, '.', '_' and '-', at most 64")),
@@ -87,20 +89,20 @@ std::vector<Row<Topic>> topic_rows() {
   };
   const auto rule = [](std::string yaml, std::string key, std::string help) {
     return example(std::move(yaml),
-                   shaped(text(std::move(key), std::move(help)), "^(key|header:.{1,200}|json:(/([^~/]|~[01])*)+)$",
+                   shaped(name(std::move(key), std::move(help)), "^(key|header:.{1,200}|json:(/([^~/]|~[01])*)+)$",
                           "header:NAME, json:/pointer or key"));
   };
-  add(minimal("orders", shaped(text("name", "The topic's name; or use pattern."), "^[a-zA-Z0-9._-]{1,249}$",
+  add(minimal("orders", shaped(name("name", "The topic's name; or use pattern."), "^[a-zA-Z0-9._-]{1,249}$",
                                "a topic's name: letters, digits, '.', '_' and '-', at most 249")),
       &Topic::name);
-  add(example(R"("^audit\\.")", shaped(text("pattern",
+  add(example(R"("^audit\\.")", shaped(name("pattern",
                                             "A POSIX extended regular expression for topic names, beginning with ^; "
                                             "or use name. It never matches Kafka's internal topics, such as "
                                             "__consumer_offsets."),
                                        "^\\^.{0,999}$", "a regular expression that begins with ^, such as ^orders\\.")),
       &Topic::pattern);
   add(example(R"(["orders.*.DLT"])",
-              shaped(texts("exclude",
+              shaped(names("exclude",
                            "Topics that patterns do not match: names, in which * stands for any characters, or "
                            "expressions that begin with ^. They hold for the patterns of all topics."),
                      "^(\\^.{0,999}|[a-zA-Z0-9._*-]{1,249})$",

@@ -32,14 +32,22 @@ inline Description plain(std::string key, Type type, std::string help) {
   return about;
 }
 
-inline Description text(std::string key, std::string help) {
-  return plain(std::move(key), Type::text, std::move(help));
+inline Description text(std::string key, Exposure exposure, std::string help) {
+  Description about = plain(std::move(key), Type::text, std::move(help));
+  about.exposure = exposure;
+  return about;
+}
+/// A text that holds no secret: a name, a path, an expression.
+inline Description name(std::string key, std::string help) {
+  return text(std::move(key), Exposure::whole, std::move(help));
+}
+inline Description names(std::string key, std::string help) {
+  Description about = name(std::move(key), std::move(help));
+  about.type = Type::texts;
+  return about;
 }
 inline Description flag(std::string key, std::string help) {
   return plain(std::move(key), Type::flag, std::move(help));
-}
-inline Description texts(std::string key, std::string help) {
-  return plain(std::move(key), Type::texts, std::move(help));
 }
 
 inline Description ranged(Type type, std::string key, std::int64_t least, std::int64_t most, std::string help) {

@@ -15,11 +15,11 @@ void add_outbox(std::vector<Row<Settings>>& rows) {
            "takes over. false in all instances: messages stay in the database."),
       &Outbox::relay);
   add(example("[mail, \"billing.*\"]",
-              texts("outbox.topics",
+              names("outbox.topics",
                     "The topics that may be sent to, exact or as a prefix (billing.*); none: all. Topics for dead "
                     "letters are always allowed. Messages for other topics wait like messages for an unknown topic.")),
       &Outbox::topics);
-  add(shaped(text("outbox.id_header",
+  add(shaped(name("outbox.id_header",
                   "The header with the id of a sent message. Another inbox finds id by itself; for CloudEvents use "
                   "ce_id."),
              "^[!-~]{1,200}$", "a header's name without spaces"),
@@ -60,14 +60,14 @@ void add_admin(std::vector<Row<Settings>>& rows) {
   const auto add = [&](Description about, auto member) {
     rows.push_back(row<Settings>(restart(std::move(about)), &Settings::admin, member));
   };
-  add(shaped(text("admin.listen",
+  add(shaped(name("admin.listen",
                   "The HTTP address of health checks, metrics and operations; off: none. Health checks (/livez, "
                   "/readyz, /startupz) need no token; for the rest see admin.read."),
              R"(^(off|[^][/: ]+:[0-9]{1,5}|\[[0-9a-fA-F:.]+\]:[0-9]{1,5})$)",
              "HOST:PORT such as 127.0.0.1:9470, or off"),
       &Admin::listen);
   add(example("/run/inboxd/admin.sock",
-              shaped(text("admin.socket",
+              shaped(name("admin.socket",
                           "A Unix socket that serves the same, open to its file's user and group; none: no socket. The "
                           "command line uses it instead of admin.listen."),
                      "^/.{1,106}$", "an absolute path of at most 107 bytes")),
@@ -89,7 +89,7 @@ void add_admin(std::vector<Row<Settings>>& rows) {
                     "changes and must differ from admin.token.")),
       &Admin::read_token);
   add(example("[inboxd.internal]",
-              shaped(texts("admin.hosts",
+              shaped(names("admin.hosts",
                            "Host names under which the port answers, in addition to localhost and addresses; requests "
                            "for other names are refused, against DNS rebinding by web pages."),
                      "^[a-zA-Z0-9.-]{1,253}$", "a host name, without a port")),
@@ -99,15 +99,15 @@ void add_admin(std::vector<Row<Settings>>& rows) {
     rows.push_back(row<Settings>(restart(std::move(about)), &Settings::admin, &Admin::tls, member));
   };
   add_tls("/etc/inboxd/admin.pem",
-          text("admin.tls.certificate",
+          name("admin.tls.certificate",
                "A PEM file with the port's certificate, followed by intermediate ones: admin.listen serves https in "
                "place of http. admin.socket stays without TLS. A new connection uses the files as they are then, so a "
                "renewed certificate needs no restart; files that do not fit each other leave the old ones in use."),
           &AdminTls::certificate);
-  add_tls("/etc/inboxd/admin.key", text("admin.tls.key", "A PEM file with the key of admin.tls.certificate."),
+  add_tls("/etc/inboxd/admin.key", name("admin.tls.key", "A PEM file with the key of admin.tls.certificate."),
           &AdminTls::key);
   add_tls("/etc/inboxd/clients.pem",
-          text("admin.tls.client_ca",
+          name("admin.tls.client_ca",
                "A PEM file with certificate authorities: clients of admin.listen need a certificate from one of them, "
                "also for health checks; none: they need no certificate. The command line shows admin.tls.certificate, "
                "which is always accepted."),
@@ -137,7 +137,7 @@ void add_tracing(std::vector<Row<Settings>>& rows) {
     rows.push_back(row<Settings>(restart(std::move(about)), &Settings::tracing, member));
   };
   add(example("http://127.0.0.1:4318/v1/traces",
-              shaped(text("tracing.endpoint",
+              shaped(text("tracing.endpoint", Exposure::addresses,
                           "Where to send spans (OTLP, JSON over HTTP), best a collector on the daemon's host; none: no "
                           "traces, at no cost."),
                      R"(^http://([^][/: ]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/[^ ]*)?$)",
@@ -158,7 +158,7 @@ void add_tracing(std::vector<Row<Settings>>& rows) {
       &Tracing::sample);
   add(number("tracing.queue", 64, 1'000'000, "The most spans that wait for the collector; more are dropped."),
       &Tracing::queue);
-  add(text("tracing.service", "The service name in traces."), &Tracing::service);
+  add(name("tracing.service", "The service name in traces."), &Tracing::service);
 }
 
 void add_retention(std::vector<Row<Settings>>& rows) {

@@ -4,8 +4,10 @@
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "base/text.hpp"
+#include "config/exposure.hpp"
 #include "config/secrets.hpp"
 #include "config/units.hpp"
 
@@ -67,18 +69,6 @@ std::string map_text(const Description& about, const TextMap& map) {
     out += (out.empty() ? "" : ", ") + yaml_scalar(name) + ": " + yaml_scalar(entry_written(about, name, text));
   }
   return "{" + out + "}";
-}
-
-/// Judges a plugin's setting by its name; in doubt it hides the setting.
-bool may_be_secret(const std::string& name) {
-  std::string text = base::lower(name);
-  std::replace(text.begin(), text.end(), '-', '_');
-  constexpr std::array within{"authorization", "credential", "apikey", "access_key", "accesskey", "dsn",   "passwd",
-                              "password",      "passphrase", "secret", "token",      "api_key",   "cookie"};
-  constexpr std::array ends{"_key", "_pass", "_pwd", "_sk"};
-  return is_secret_setting(name) ||
-         std::ranges::any_of(within, [&](const char* word) { return text.find(word) != std::string::npos; }) ||
-         std::ranges::any_of(ends, [&](const char* end) { return text.ends_with(end); });
 }
 
 /// `secrets` and `key`: of the value; a value from a form is hidden, whatever its name.
@@ -202,6 +192,7 @@ class Collector final {
     }
     return std::move(shown_);
   }
+  Texts hidden_texts() const { return hider_.hidden_texts(); }
 
  private:
   template <class Owner>
@@ -213,18 +204,20 @@ class Collector final {
       const std::string key = path + row.about.key;
       const auto* const map = std::get_if<TextMap>(&value);
       if (map != nullptr && !map->empty()) {
-        add_entries(row.about, *map, key);
-      } else if (is_from_form(loaded_.secrets, key, value)) {
-        add(key, std::string{hidden}, hidden);
-      } else {
-        add(key, written(row.about, value), json_written(row.about, value));
+        add_entries(owner, *map, key);
+        continue;
       }
+      const Value shown = hider_.value(row.about, value, key);
+      add(key, written(row.about, shown), json_written(row.about, shown));
     }
   }
 
-  void add_entries(const Description& about, const TextMap& map, const std::string& key) {
+  template <class Owner>
+  void add_entries(const Owner& owner, const TextMap& map, const std::string& key) {
     for (const auto& [name, text] : map) {
-      const std::string shown = entry_written(about, name, text, loaded_.secrets, key + "." + name);
+      Exposure exposure = exposure_of_property(name);
+      if constexpr (std::is_same_v<Owner, Handler>) exposure = exposure_of_setting(owner.plugin, name);
+      const std::string shown = hider_.entry(exposure, text, key + "." + name);
       add(key + "." + name, yaml_scalar(shown), shown);
     }
   }
@@ -236,6 +229,7 @@ class Collector final {
   }
 
   const Loaded& loaded_;
+  Hider hider_{loaded_.secrets};
   std::vector<Shown> shown_;
 };
 
@@ -287,6 +281,12 @@ std::string show_json(const Loaded& loaded) {
   }
   const Json document{{"file", loaded.file}, {"settings", std::move(settings)}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Texts hidden_texts(const Loaded& loaded) {
+  Collector collector{loaded};
+  collector.collect();
+  return collector.hidden_texts();
 }
 
 }  // namespace inboxd::config

@@ -5,7 +5,8 @@
 #include "config/load.hpp"
 #include "config/settings_table.hpp"
 
-/// Values as text and JSON for people and programs. Secrets appear as `********`. Pure functions.
+/// Values as text and JSON for people and programs. Secrets appear as `********`, and in `show_*` every text that may
+/// hold a secret (exposure.hpp). Pure functions.
 namespace inboxd::config {
 
 /// A value as a configuration file would say it, on a single line: `30s`, `[orders, "a b"]`. Empty for an empty text or
@@ -34,5 +35,8 @@ std::string show_text(const Loaded& loaded);
 /// The settings as a JSON document: {"file", "settings": [{"key", "value", "text", "origin", "line", "column"}]}.
 /// `text` is as in show_text; `origin` is `default`, `file` or `handler_defaults`; a default has no line and column.
 std::string show_json(const Loaded& loaded);
+
+/// The texts that show_text and show_json hide, for `without_texts`.
+Texts hidden_texts(const Loaded& loaded);
 
 }  // namespace inboxd::config
