@@ -10,6 +10,8 @@
 #include <fstream>
 
 #include "base/text.hpp"
+#include "config/exposure.hpp"
+#include "operations/documents.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -44,6 +46,12 @@ Document* largest_of(Document& part, std::size_t& bytes) {
   return out;
 }
 
+void hide_all(Document& part, const config::Texts& texts) {
+  if (part.is_string()) part = config::without_texts(part.get<std::string>(), texts);
+  if (!part.is_structured()) return;
+  for (auto& member : part) hide_all(member, texts);
+}
+
 std::string first_line(const char* path) {
   std::ifstream in{path};
   std::string out;
@@ -52,6 +60,16 @@ std::string first_line(const char* path) {
 }
 
 }  // namespace
+
+void hide(Document& part, const config::Texts& texts) {
+  config::Texts all = texts;
+  for (const std::string& text : texts) {
+    std::string coded = operations::base64(text);
+    while (coded.ends_with('=')) coded.pop_back();
+    all.push_back(std::move(coded));
+  }
+  hide_all(part, all);
+}
 
 void fit(Document& part, std::size_t limit) {
   std::size_t left_out = 0;

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "config/settings_table.hpp"
 #include "operations/operation.hpp"
 
 namespace inboxd::cli {
@@ -14,6 +15,9 @@ constexpr std::size_t max_part = 120 << 10;
 /// Shortens the longest lists and texts of a document until it has at most `limit` bytes as JSON. Its member `left_out`
 /// counts the members that its lists lost. Pure.
 void fit(operations::Document& part, std::size_t limit);
+
+/// Hides the texts, and their base64, in all texts of a document. Before `fit`, which could cut a text in two. Pure.
+void hide(operations::Document& part, const config::Texts& texts);
 
 /// Writes a new file that only its owner may read. Returns the problem.
 std::optional<std::string> write_new_file(const std::string& path, const std::string& bytes);

@@ -99,7 +99,12 @@ ExitCode doctor(Session& session, const operations::Arguments& arguments) {
   if (session.json || path) {
     bundle["configuration"] = Document::parse(config::show_json(*loaded), nullptr, false);
     bundle["metrics"] = metrics_of(loaded->settings.admin);
-    for (auto& [name, part] : bundle.items()) fit(part, max_part);
+    // Messages of servers and handlers may quote settings.
+    const auto hidden = config::hidden_texts(*loaded);
+    for (auto& [name, part] : bundle.items()) {
+      hide(part, hidden);
+      fit(part, max_part);
+    }
   }
   if (session.json) session.print(bundle);
   if (path) {

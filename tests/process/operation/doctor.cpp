@@ -59,3 +59,26 @@ TEST_CASE("doctor without a database still writes its file, with the reason in p
   CHECK_THAT(nlohmann::json::parse(text).at("status").at("error").get<std::string>(), ContainsSubstring("not reached"));
   CHECK(text.find("hidden") == std::string::npos);
 }
+
+TEST_CASE("doctor's file has no secret from headers, environments, arguments, URLs and properties") {
+  DaemonFixture fixture{1};
+  fixture.config.url = "postgresql://postgres:hush-01-word@127.0.0.1:1/none?options=-capp.key%3Dhush-02-word";
+  fixture.config.kafka["sasl.oauthbearer.extensions"] = "apikey=hush-03-word";
+  fixture.config.sections["tracing"] = "endpoint: 'http://127.0.0.1:4318/v1/hush-04-word'";
+  const auto add = [&](const std::string& name, const std::string& settings) {
+    fixture.config.handlers.push_back({.name = name, .plugin = name, .more = {"settings: " + settings}});
+  };
+  add("http",
+      "{url: 'https://127.0.0.1:1/in?sig=hush-05-word&code=hush-06-word', headers: {X-Auth: hush-07-word, "
+      "X-Custom: Basic aHVzaC0wOC13b3Jk}}");
+  add("exec",
+      "{command: [/bin/true, --pass, hush-09-word, 'Authorization: Bearer hush-10-word', 'https://hush-11-word@h/', "
+      "'http://h/ https://me:hush-12-word@h/'], environment: {DB_PW: hush-13-word, "
+      "HOOK: 'https://hooks.slack.com/services/T0/B0/hush-14-word'}}");
+  const TempFolder folder;
+  const std::string file = (folder / "bundle.json").string();
+  CHECK(command(fixture.config, {"doctor", "--bundle", file}).status.code == 1);
+  const std::string text = read_file(file);
+  CHECK_THAT(text, ContainsSubstring("127.0.0.1:1") && ContainsSubstring("X-Auth") && ContainsSubstring("/bin/true"));
+  CHECK_THAT(text, !ContainsSubstring("hush") && !ContainsSubstring("aHVza"));
+}

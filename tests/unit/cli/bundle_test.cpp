@@ -31,3 +31,12 @@ TEST_CASE("a text of a bundle that is not UTF-8 is measured, and cut") {
   fit(part, 3'000);
   CHECK(part.dump(-1, ' ', false, Document::error_handler_t::replace).size() <= 3'000);
 }
+
+TEST_CASE("hidden texts leave a bundle, whole and as base64, at any depth") {
+  Document part{{"message", "refused: 'hush-word'"}};
+  part["inner"] = {{{"text", "Basic aHVzaC13b3Jk, and aHVzaC13b3Jk="}}, 5};
+  hide(part, {"hush-word"});
+  CHECK(part["message"] == "refused: '********'");
+  CHECK(part["inner"][0]["text"] == "Basic ********, and ********=");
+  CHECK(part["inner"][1] == 5);
+}
