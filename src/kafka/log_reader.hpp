@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -26,15 +27,18 @@ class LogReader final {
     std::vector<Message> messages;
     std::int64_t next = 0;
   };
-  /// Reads up to `end` (exclusive), which has to be at or before the end of the log. A problem if nothing comes within
-  /// `timeout`, or Kafka has deleted the offsets meanwhile.
-  base::Result<Chunk> read(std::int64_t end, Timeout timeout);
+  /// Reads up to `end` (exclusive), which has to be at or before the end of the log, or until the records have
+  /// `max_bytes`; then the chunk ends after its last record. A problem if nothing comes within `timeout`, or Kafka has
+  /// deleted the offsets meanwhile.
+  base::Result<Chunk> read(std::int64_t end, std::size_t max_bytes, Timeout timeout);
 
   std::int64_t next() const { return next_; }
 
  private:
-  /// Takes the messages of a portion; true: `end` is reached.
-  bool take(std::vector<rd_kafka_message_t*>& portion, std::size_t count, std::int64_t end, Chunk& out);
+  /// Takes the messages of a portion into ahead_; true: `end` is reached.
+  bool take(std::vector<rd_kafka_message_t*>& portion, std::size_t count, std::int64_t end);
+  /// Moves messages before `end` from ahead_ to the chunk, up to `bytes`; true: the bytes are used up.
+  bool give(std::int64_t end, std::size_t& bytes, Chunk& out);
 
   struct DestroyTopic {
     void operator()(rd_kafka_topic_t* topic) const { rd_kafka_topic_destroy(topic); }
@@ -44,7 +48,7 @@ class LogReader final {
   Queue queue_;
   std::unique_ptr<rd_kafka_topic_t, DestroyTopic> topic_;
   std::int64_t next_;
-  std::vector<Message> ahead_;  ///< read beyond the last end, the next record last
+  std::deque<Message> ahead_;  ///< read, but not given yet
   base::Problem problem_;
 };
 

@@ -27,6 +27,8 @@ constexpr std::chrono::seconds read_timeout{30};
 /// dropped a day.
 constexpr std::chrono::milliseconds second_look{200};
 constexpr std::chrono::seconds state_interval{1};
+/// A chunk ends at a block of offsets or at this size. Its events' contents come from the database, too.
+constexpr std::size_t chunk_bytes = 32U << 20U;
 
 using Clock = std::chrono::steady_clock;
 
@@ -84,6 +86,7 @@ class LogCheck final {
     client_log_.attach(conf.value().get());
     auto made = kafka::make_consumer(std::move(conf).value());
     if (!made) return fail(made.problem());
+    wanted.properties.try_emplace("queued.max.messages.kbytes", "16384");
     client_ = std::move(made).value();
     const auto bounds = kafka::log_bounds(client_.get(), {any.topic, any.partition}, patience);
     if (bounds || !kafka::is_unanswered(bounds.problem()) || bounds.problem().code == "_UNKNOWN_PARTITION") return true;
@@ -185,14 +188,14 @@ class LogCheck final {
         out_.interrupted = true;
         return;
       }
-      const std::int64_t next = std::min((at / sample_block + 1) * sample_block, end);
-      const bool is_edge = at == result.from || next == end;
+      std::int64_t next = std::min((at / sample_block + 1) * sample_block, end);
+      const bool is_edge = at / sample_block == result.from / sample_block || next == end;
       if (!is_edge && !is_in_sample(place.topic, place.partition, at / sample_block, request_.sample)) {
         reader.reset();
       } else {
         const auto begin = Clock::now();
         if (!reader) reader = std::make_unique<kafka::LogReader>(client_.get(), place, at);
-        const auto chunk = reader->read(next, read_timeout);
+        const auto chunk = reader->read(next, chunk_bytes, read_timeout);
         if (!chunk) {
           result.problem = chunk.problem().message;
           return;
@@ -251,6 +254,7 @@ class LogCheck final {
   const Moment moment_;
   kafka::ClientLog client_log_;
   kafka::Client client_;
+        next = chunk.value().next;
   std::map<std::string, std::string> incarnations_;  ///< of the topics, as the brokers describe them
   std::map<std::string, std::int64_t> shown_;
   Clock::time_point next_save_{};
