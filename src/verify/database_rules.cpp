@@ -110,6 +110,8 @@ class DatabaseRules final {
     static const Rule twice{"two_states", &statements::verify_two_states, "no event has two states for a handler"};
     static const Rule without_id{"event_without_id", &statements::verify_events_without_id,
                                  "the ledger has the id of each event"};
+    static const Rule stored_twice{"stored_twice", &statements::verify_stored_twice,
+                                   "no event is stored twice: the ledger has its id for its place"};
     const auto shard = partition.shard_id;
     const auto& retention = around_.settings.retention;
     const auto kept_since = [&](const config::Keep& keep) { return keep ? moment_.now - in_us(*keep) : 0; };
@@ -121,7 +123,9 @@ class DatabaseRules final {
         const auto states_since = std::max(moment_.outcomes_since, kept_since(retention.dead_letters));
         apply(missing, pqxx::params{shard, first, *next, states_since, limit()});
         apply(twice, pqxx::params{shard, first, *next, limit()});
-        apply(without_id, pqxx::params{shard, first, *next, kept_since(retention.ledger), limit()});
+        const auto ids_since = std::max(moment_.ledger_since, kept_since(retention.ledger));
+        apply(without_id, pqxx::params{shard, first, *next, ids_since, limit()});
+        apply(stored_twice, pqxx::params{shard, first, *next, moment_.ledger_since, limit()});
       }
       around_.progress(
           {"events of " + partition.topic + "/" + std::to_string(partition.partition) + " to offset", *next, 0});
@@ -186,6 +190,7 @@ Moment read_moment(inbox::Connection& connection) {
   out.events_since = row.maybe_int8().value_or(out.now);
   out.outcomes_since = row.maybe_int8().value_or(out.now);
   out.started_at = row.maybe_int8();
+  out.ledger_since = row.maybe_int8().value_or(out.now);
   out.newest_delivery = row.int8();
   out.ledger_blocks = row.int8();
   out.may_read_payloads = row.flag();

@@ -25,6 +25,10 @@ std::string seek_without_id(const Contradiction& found) {
   return "delete id " + found.event_id + " from table ledger, then " + seek_to(found);
 }
 
+std::string trace(const Contradiction& found) {
+  return "inboxd events trace " + event_of(found) + "; no command undoes a call";
+}
+
 std::string backfill(const Contradiction& found) {
   const auto at = found.received_at.value_or(0);
   return "inboxd handlers backfill " + found.handler + " --from " + config::time_text(at) + " --to " +
@@ -33,7 +37,7 @@ std::string backfill(const Contradiction& found) {
 
 std::string end_one_state(const Contradiction& found) {
   const std::string of_handler = event_of(found) + " --handler " + found.handler;
-  if (found.detail == "done twice") return "inboxd events trace " + event_of(found) + "; no command undoes a call";
+  if (found.detail == "done twice") return trace(found);
   if (found.detail == "pending, and done") {
     return "inboxd events skip " + of_handler + " --reason 'done before'";
   }
@@ -72,6 +76,7 @@ const std::map<std::string, Remedy>& remedies() {
       {"pending_without_event", show},
       {"lanes", advance},
       {"id_without_event", seek_without_id},
+      {"stored_twice", trace},
       {"positions", seek_to},
       {"missing_record", seek_to},
       {"different_content", show},
