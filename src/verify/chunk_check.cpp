@@ -1,6 +1,8 @@
 #include "verify/chunk_check.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "consumer/batch.hpp"
@@ -28,6 +30,8 @@ class ChunkCheck final {
       : connection_{connection}, partition_{partition}, result_{result} {}
 
   std::vector<Contradiction> run(const kafka::LogReader::Chunk& chunk, std::int64_t from) {
+    from_ = from;
+    end_ = chunk.next;
     result_.records += static_cast<std::int64_t>(chunk.messages.size());
     compare_places(chunk, from);
     account_for_rest();
@@ -99,26 +103,60 @@ class ChunkCheck final {
       if (const auto* const event = std::get_if<event::Event>(&decoded)) {
         events.push_back(event::copy(*event, arena_));
       } else if (const auto* const rejected = std::get_if<envelope::Rejected>(&decoded)) {
-        not_in_quarantine(message->offset, "", std::string{envelope::name_of(rejected->reason)});
+        not_in_quarantine(message->offset, record.timestamp, "", std::string{envelope::name_of(rejected->reason)});
       } else {
         ++result_.skipped;
       }
     }
     if (events.empty()) return;
     const auto known = find_ids(events);
+    std::vector<event::Event> unknown;
     for (const auto& event : events) {
       const auto id = known.find(event.event_id);
       if (id == known.end()) {
-        missing(event);
+        unknown.push_back(event);
       } else if (id->second.shard_id == partition_.state.shard_id && id->second.offset == event.offset) {
         of_own_id(event, id->second);
       } else if (id->second.digest == event.digest) {
         ++result_.duplicates;
       } else {
-        not_in_quarantine(event.offset, event.event_id.text(), "conflict");
+        not_in_quarantine(event.offset, event.kafka_timestamp, event.event_id.text(), "conflict");
+      }
+    }
+    account_for_unknown(std::move(unknown));
+  }
+
+  /// Records that the ledger does not know. A duplicate is one, once its event's id was trimmed.
+  void account_for_unknown(std::vector<event::Event> events) {
+    const KeptSince& kept = partition_.kept;
+    std::erase_if(events, [&](const auto& event) {
+      const bool is_kept = kept.is_since(event.kafka_timestamp, kept.events) &&
+                           kept.is_since(event.kafka_timestamp, kept.ids) && !is_handled(event.offset);
+      if (!is_kept) {
+        ++result_.not_checkable;
+        forgotten(event.offset);
+      }
+      return !is_kept;
+    });
+    if (events.empty()) return;
+    inbox::ArrayParameter ids{inbox::ArrayParameter::Type::uuid, events.size() * 20};
+    for (const auto& event : events) ids.add(event.event_id);
+    std::set<base::Uuid> stored;
+    const auto rows = inbox::run_read(connection_, statements::verify_ids_of_events, pqxx::params{ids.finish()});
+    for (const auto& row : rows) stored.insert(inbox::RowReader{row}.uuid());
+    for (const auto& event : events) {
+      if (stored.contains(event.event_id)) {
+        ++result_.duplicates;
+        forgotten(event.offset);
+      } else {
+        if (!result_.first_missing) result_.first_missing = event.offset;
+        add("missing_record", event.offset, event.event_id.text(),
+            "neither stored, known to the ledger nor in quarantine");
       }
     }
   }
+
+  void forgotten(std::int64_t offset) { result_.last_forgotten = std::max(result_.last_forgotten.value_or(0), offset); }
 
   std::map<base::Uuid, KnownId> find_ids(const std::vector<event::Event>& events) {
     inbox::ArrayParameter ids{inbox::ArrayParameter::Type::uuid, events.size() * 20};
@@ -132,26 +170,29 @@ class ChunkCheck final {
     return out;
   }
 
-  void missing(const event::Event& event) {
-    if (event.offset < partition_.kept_from) {
-      ++result_.not_checkable;
-      return;
-    }
-    if (!result_.first_missing) result_.first_missing = event.offset;
-    add("missing_record", event.offset, event.event_id.text(), "neither stored, known to the ledger nor in quarantine");
-  }
-
   void of_own_id(const event::Event& event, const KnownId& id) {
-    if (id.received_at < partition_.kept_since) {
+    if (id.received_at < std::max(partition_.kept.events, partition_.kept.outcomes) || is_handled(event.offset)) {
       ++result_.not_checkable;
     } else {
       add("id_without_event", event.offset, event.event_id.text(), "the ledger has its id, but it is not stored");
     }
   }
 
-  void not_in_quarantine(std::int64_t offset, const std::string& event_id, const std::string& reason) {
-    const bool is_deleted = !partition_.keeps_quarantine || partition_.discarded.contains(offset);
-    if (is_deleted || offset < partition_.kept_from) {
+  /// Whether a handler has an outcome for the event: it was stored, and deleted later.
+  bool is_handled(std::int64_t offset) {
+    if (!handled_) {
+      const auto rows = inbox::run_read(connection_, statements::verify_handled,
+                                        pqxx::params{partition_.state.shard_id, from_, end_});
+      handled_ = event::OffsetSet::parse(inbox::RowReader{rows[0]}.text()).value_or(event::OffsetSet{});
+    }
+    return handled_->contains(offset);
+  }
+
+  void not_in_quarantine(std::int64_t offset, std::optional<event::Microseconds> timestamp, const std::string& event_id,
+                         const std::string& reason) {
+    const bool is_kept =
+        partition_.reads_content && partition_.kept.is_since(timestamp, partition_.kept.quarantine);
+    if (!is_kept || partition_.discarded.contains(offset)) {
       ++result_.not_checkable;
       return;
     }
@@ -190,7 +231,9 @@ class ChunkCheck final {
   const VerifiedPartition& partition_;
   PartitionResult& result_;
   base::Arena arena_;
+  std::int64_t from_ = 0, end_ = 0;
   std::vector<const rd_kafka_message_t*> rest_;
+  std::optional<event::OffsetSet> handled_;
   std::vector<Contradiction> found_;
 };
 

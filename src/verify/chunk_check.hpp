@@ -1,6 +1,6 @@
 #pragma once
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,16 +14,32 @@
 
 namespace inboxd::verify {
 
+/// Times up to which rows may have been deleted, by retention. Rows received since are still stored.
+struct KeptSince {
+  event::Microseconds events = 0;
+  event::Microseconds ids = 0;  ///< the ledger
+  event::Microseconds outcomes = 0;
+  event::Microseconds quarantine = 0;
+  event::Microseconds start = 0;  ///< of the inbox: nothing was received before
+  event::Microseconds now = 0;
+
+  /// Whether a record with this timestamp was certainly received at `since` or later. Producers write timestamps by
+  /// their own clocks.
+  bool is_since(std::optional<event::Microseconds> timestamp, event::Microseconds since) const {
+    if (since <= start) return true;
+    return timestamp && *timestamp >= since + clock_tolerance && *timestamp <= now + clock_tolerance;
+  }
+  static constexpr event::Microseconds clock_tolerance = 5LL * 60 * 1'000'000;
+};
+
 /// A partition as its records are accounted for.
 struct VerifiedPartition {
   operations::PartitionState state;
   envelope::TopicRules rules;
-  event::OffsetSet gaps;               ///< accepted, and the gap that halts it
-  event::OffsetSet discarded;          ///< from quarantine, by operators
-  event::Microseconds kept_since = 0;  ///< events received since then are still stored
-  std::int64_t kept_from = 0;          ///< earlier records may be older than retention
-  bool keeps_quarantine = true;        ///< no retention deletes quarantined records
-  bool reads_content = true;           ///< the role may read payloads
+  event::OffsetSet gaps;          ///< accepted, and the gap that halts it
+  event::OffsetSet discarded;     ///< from quarantine, by operators
+  KeptSince kept;
+  bool reads_content = true;      ///< the role may read payloads
 };
 
 /// Accounts for the records of a chunk, which begins at offset `from`: adds to the counts of `result`, and returns the

@@ -161,7 +161,8 @@ class DatabaseRules final {
       inbox::ArrayParameter since{inbox::ArrayParameter::Type::int8};
       for (const auto& partition : partitions) {
         shards.add(partition.shard_id);
-        since.add(events_kept_since(moment_, around_.settings, partition.topic));
+        // An event without outcome may have been handled and deleted, if its outcome is older than retention.
+        since.add(std::max(events_kept_since(moment_, around_.settings, partition.topic), moment_.outcomes_since));
       }
       apply(rule, pqxx::params{block, block + page_blocks, shards.finish(), since.finish(), limit()});
       around_.progress(

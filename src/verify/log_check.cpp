@@ -148,7 +148,6 @@ class LogCheck final {
     out.rules = {topic, settings.kafka.name_space, position ? position->log_id : state.incarnation};
     out.gaps = state.gaps;
     if (state.gap) out.gaps.add(*state.gap);
-    out.keeps_quarantine = !settings.retention.quarantine && moment_.may_read_payloads;
     out.reads_content = moment_.may_read_payloads;
     return out;
   }
@@ -157,15 +156,17 @@ class LogCheck final {
   std::optional<std::int64_t> read_bounds(VerifiedPartition& out) {
     const auto moment = read_moment(around_.connection);
     const PartitionState& state = out.state;
-    out.kept_since = events_kept_since(moment, around_.settings, state.topic);
-    const auto rows =
-        inbox::run_read(around_.connection, statements::verify_partition, pqxx::params{state.shard_id, out.kept_since});
+    const auto& quarantine = around_.settings.retention.quarantine;
+    out.kept.now = moment.now;
+    out.kept.start = moment.started_at.value_or(0);
+    out.kept.events = events_kept_since(moment, around_.settings, state.topic);
+    out.kept.ids = moment.ledger_since;
+    out.kept.outcomes = moment.outcomes_since;
+    out.kept.quarantine = quarantine ? moment.now - std::chrono::microseconds{*quarantine}.count() : 0;
+    const auto rows = inbox::run_read(around_.connection, statements::verify_partition, pqxx::params{state.shard_id});
     inbox::RowReader row{rows[0]};
     const auto first = row.maybe_int8();
     const auto first_stored = row.maybe_int8();
-    const auto first_kept = row.maybe_int8();
-    const bool is_complete = moment.started_at && out.kept_since <= *moment.started_at;
-    out.kept_from = is_complete ? 0 : first_kept.value_or(state.position.value_or(0));
     if (out.reads_content) {
       const auto discarded = inbox::run_read(around_.connection, statements::verify_discarded,
                                              pqxx::params{kafka::text_of({state.topic, state.partition})});

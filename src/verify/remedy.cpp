@@ -20,9 +20,9 @@ std::string seek_to(const Contradiction& found) {
          std::to_string(found.offset.value_or(0));
 }
 
-/// The ledger would absorb the record.
-std::string seek_without_id(const Contradiction& found) {
-  return "delete id " + found.event_id + " from table ledger, then " + seek_to(found);
+/// No command: to store the record again could run handlers again.
+std::string restore_row(const Contradiction& found) {
+  return "restore the event's row from a backup; inboxd events trace " + event_of(found) + " has its calls";
 }
 
 std::string trace(const Contradiction& found) {
@@ -75,7 +75,7 @@ const std::map<std::string, Remedy>& remedies() {
       {"pending_twice", skip_one},
       {"pending_without_event", show},
       {"lanes", advance},
-      {"id_without_event", seek_without_id},
+      {"id_without_event", restore_row},
       {"stored_twice", trace},
       {"positions", seek_to},
       {"missing_record", seek_to},

@@ -56,7 +56,10 @@ struct PartitionResult {
   std::int64_t absent = 0;                         ///< markers of transactions, aborted and compacted records
   std::int64_t not_in_kafka = 0;                   ///< before the log's start
   std::optional<std::int64_t> first_missing = {};  ///< the first record that is nowhere
-  std::string problem = {};                        ///< why it was not verified; empty: it was
+  /// The last record that would be stored as new if it were read again, though it may have been stored: the ledger does
+  /// not have its id.
+  std::optional<std::int64_t> last_forgotten = {};
+  std::string problem = {};    ///< why it was not verified; empty: it was
 };
 
 struct Report {

@@ -133,13 +133,64 @@ TEST_CASE("a lost record is found, named with its remedy, and read again by --fe
   CHECK(fetched.status == 1);
   fixture.database.wait_for("it is stored again", "select count(*) from inbox.event where \"offset\" = 4", 1,
                             milliseconds{60'000});
-  fixture.database.run("delete from inbox.event where \"offset\" = 0");
-  fixture.database.run("delete from inbox.ledger where \"offset\" = 0");
   fixture.database.wait_for("it is done", "select sum(inbox.count_of(offsets)) from inbox.outcome", 10);
+  lose(fixture, 0);
   wait_read(fixture);
   const auto mended = verify(fixture, {"--against", "kafka"});
   INFO(mended.text);
   CHECK(mended.document.at("found") == 1);  // the first record, which the test has deleted
+}
+
+TEST_CASE("a resend is a duplicate after its id was trimmed") {
+  DaemonFixture fixture{1};
+  const auto daemon = fixture.start();
+  const auto ids = fixture.produce(3);
+  CHECK(fixture.wait_done().is_perfect());
+  fixture.kafka.produce({event_message(fixture.topic, ids[0], "{\"n\": 0}")});
+  fixture.database.wait_for("the resend is absorbed", "select position from inbox.lag", 4);
+  fixture.database.run("delete from inbox.ledger where \"offset\" = 0");
+  const auto trimmed = verify(fixture, {"--against", "kafka"});
+  INFO(trimmed.text);
+  CHECK(trimmed.status == 0);
+  CHECK(trimmed.at("duplicates") == 1);
+
+  lose(fixture, 1);
+  fixture.database.run("update inbox.ledger_trim set day = current_date + 1");
+  const auto old = verify(fixture, {"--against", "kafka"});
+  INFO(old.text);
+  CHECK(old.status == 0);
+  CHECK(old.at("not_checkable") == 2);
+}
+
+TEST_CASE("a loss is found by the age of its record, and never claimed of records that retention may have deleted") {
+  DaemonFixture fixture{1};
+  fixture.config.sections["retention"] = "quarantine: 1h";
+  const auto daemon = fixture.start();
+  fixture.produce(4);
+  const auto hour = std::chrono::milliseconds{std::chrono::hours{1}}.count();
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  const auto now = std::chrono::duration_cast<milliseconds>(since_1970).count();
+  auto old = event_message(fixture.topic, "0193d2a0-0000-7000-8000-000000000001");
+  old.timestamp_ms = now - 72 * hour;
+  fixture.kafka.produce({old,
+                         {.topic = fixture.topic, .payload = "no id"},
+                         {.topic = fixture.topic, .payload = "no id", .timestamp_ms = now - 2 * hour}});
+  fixture.database.wait_for("all is read", "select position from inbox.lag", 7);
+  fixture.database.wait_for("all are done", "select sum(inbox.count_of(offsets)) from inbox.outcome", 5);
+  fixture.database.run("delete from inbox.quarantine");
+  // The inbox started long ago, and all days before yesterday were dropped. No event is left after the lost ones.
+  fixture.database.run("update inbox.topic_start set started_at = now() - interval '40 days'");
+  lose(fixture, 3);
+  lose(fixture, 4);
+  fixture.database.run("delete from inbox.event");
+  const auto found = verify(fixture, {"--against", "kafka"});
+  INFO(found.text);
+  CHECK(found.status == 1);
+  CHECK_THAT(found.text, ContainsSubstring("\"rule\": \"missing_record\"") &&
+                             ContainsSubstring("\"rule\": \"not_in_quarantine\""));
+  CHECK(found.document.at("found") == 2);  // offsets 3 and 5
+  // Three are handled, so that an earlier retention has deleted them. Two are too old.
+  CHECK(found.at("not_checkable") == 5);
 }
 
 TEST_CASE("a run continues where the last one ended, and begins again at a contradiction") {

@@ -12,6 +12,9 @@ TEST_CASE("each contradiction names the command that mends it") {
   found.handler = "receipt";
   found.rule = "missing_record";
   CHECK(remedy_for(found) == "inboxd partitions seek orders 3 --to 81723");
+  found.rule = "id_without_event";  // to store it again could run its handlers again
+  CHECK(remedy_for(found) ==
+        "restore the event's row from a backup; inboxd events trace orders/3/81723 has its calls");
   found.rule = "pending_twice";
   CHECK(remedy_for(found) == "inboxd events skip orders/3/81723 --handler receipt --reason 'pending twice'");
   found.rule = "missing_state";
