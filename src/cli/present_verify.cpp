@@ -81,9 +81,14 @@ std::string present_verified(const Document& document, const Look& look) {
   const auto all = document.at("found").get<std::int64_t>();
   const auto shown = static_cast<std::int64_t>(document.at("contradictions").size());
   if (all > shown) out += number_text(all - shown) + " more; raise --limit, or pass --json\n";
+  for (const auto& problem : document.at("problems")) {
+    out += in_tone(one_line(problem.get<std::string>()), Tone::warning, look) + "\n";
+  }
   for (const auto& remark : document.at("remarks")) out += one_line(remark.get<std::string>()) + "\n";
-  const std::string verdict = all == 1 ? "1 contradiction" : number_text(all) + " contradictions";
-  return out + in_tone(verdict, all == 0 ? Tone::good : Tone::bad, look) + "\n";
+  std::string verdict = all == 1 ? "1 contradiction" : number_text(all) + " contradictions";
+  const bool is_good = document.at("ok").get<bool>();
+  if (all == 0 && !is_good) verdict += ", but not everything was verified";
+  return out + in_tone(verdict, is_good ? Tone::good : Tone::bad, look) + "\n";
 }
 
 }  // namespace inboxd::cli

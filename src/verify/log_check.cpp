@@ -54,11 +54,7 @@ class LogCheck final {
     for (const auto& topic : unknown) {
       out_.remarks.push_back("topic " + topic + " was not read: it is not configured, so no rule decodes its records");
     }
-    if (partitions.empty()) {
-      out_.remarks.push_back("no log was read: no partition of a configured topic has a position yet");
-      return;
-    }
-    if (!connect(partitions.front())) return;
+    if (!connect()) return;
     if (!moment_.may_read_payloads) {
       out_.remarks.push_back("contents were not compared: this role may not read payloads");
     }
@@ -67,6 +63,10 @@ class LogCheck final {
       if (out_.interrupted) break;
       out_.partitions.push_back(verify(partition));
     }
+    find_unread(partitions);
+    if (out_.partitions.empty()) {
+      out_.problems.push_back("no log was read: no partition of a configured topic has a position; start a daemon");
+    }
     save(true);
   }
 
@@ -74,25 +74,36 @@ class LogCheck final {
   using PartitionState = operations::PartitionState;
 
   /// False: the brokers do not answer.
-  bool connect(const PartitionState& any) {
+  bool connect() {
     const auto& kafka = around_.settings.kafka;
     kafka::ClientSettings wanted;
     wanted.brokers = kafka.brokers;
     wanted.properties = kafka.properties_now();
     // A reader's end waits for its last fetch.
     wanted.properties.try_emplace("fetch.wait.max.ms", "20");
+    wanted.properties.try_emplace("queued.max.messages.kbytes", "16384");
     auto conf = kafka::make_conf(wanted);
     if (!conf) return fail(conf.problem());
     client_log_.attach(conf.value().get());
     auto made = kafka::make_consumer(std::move(conf).value());
     if (!made) return fail(made.problem());
-    wanted.properties.try_emplace("queued.max.messages.kbytes", "16384");
     client_ = std::move(made).value();
-    const auto bounds = kafka::log_bounds(client_.get(), {any.topic, any.partition}, patience);
-    if (bounds || !kafka::is_unanswered(bounds.problem()) || bounds.problem().code == "_UNKNOWN_PARTITION") return true;
+    const auto listed = kafka::list_topics(client_.get(), patience);
+    if (listed) {
+      for (const auto& name : listed.value()) {
+        if (is_wanted(name)) visible_.insert(name);
+      }
+      return true;
+    }
+    if (!kafka::is_unanswered(listed.problem())) return fail(listed.problem());
     const auto problem = operations::broker_problem(kafka.brokers, wanted.properties, client_log_.last_warning());
     const bool is_refused = problem.kind == operations::Finding::Kind::refused;
     return fail({problem.subject + ": " + problem.message, is_refused ? "refused" : ""});
+  }
+
+  /// Whether the topic is configured and asked for.
+  bool is_wanted(const std::string& topic) const {
+    return topics_.find(topic) != nullptr && (request_.topics.empty() || inbox::matches(topic, request_.topics));
   }
 
   bool fail(base::Problem problem) {
@@ -101,13 +112,44 @@ class LogCheck final {
   }
 
   void describe(const std::vector<PartitionState>& partitions) {
-    std::vector<std::string> names;
-    for (const auto& one : partitions) {
-      if (names.empty() || names.back() != one.topic) names.push_back(one.topic);
-    }
-    const auto described = kafka::describe_topics(client_.get(), names, patience);
+    std::set<std::string> names = visible_;
+    for (const auto& one : partitions) names.insert(one.topic);
+    const auto described = kafka::describe_topics(client_.get(), {names.begin(), names.end()}, patience);
     if (!described) return;
-    for (const auto& topic : described.value()) incarnations_[topic.name] = topic.incarnation;
+    for (const auto& topic : described.value()) described_[topic.name] = topic;
+  }
+
+  /// Configured topics and partitions of them that no daemon has read: nothing of their records is stored.
+  void find_unread(const std::vector<PartitionState>& partitions) {
+    for (const auto& name : topics_.names()) {
+      if (!is_wanted(name) || described_.contains(name)) continue;
+      out_.problems.push_back("topic " + name +
+                              ": configured, but the brokers do not describe it; check its name, and the right to "
+                              "describe it");
+    }
+    std::set<kafka::TopicPartition> read;
+    for (const auto& one : partitions) read.insert({one.topic, one.partition});
+    for (const auto& name : visible_) {
+      const auto described = described_.find(name);
+      const int count = described == described_.end() ? 0 : described->second.partitions;
+      for (std::int32_t partition = 0; partition < count && !out_.interrupted; ++partition) {
+        if (!read.contains({name, partition})) check_unread({name, partition});
+      }
+    }
+  }
+
+  void check_unread(const kafka::TopicPartition& place) {
+    const auto log = kafka::log_bounds(client_.get(), place, patience);
+    if (log && log.value().high == log.value().low) return;
+    PartitionResult result;
+    result.topic = place.topic;
+    result.partition = place.partition;
+    result.problem = log ? "never read, but it has records at offsets " + std::to_string(log.value().low) + " to " +
+                               std::to_string(log.value().high - 1) +
+                               "; start a daemon, or see `inboxd partitions list`"
+                         : log.problem().message;
+    if (log) result.lag = log.value().high - log.value().low;
+    out_.partitions.push_back(std::move(result));
   }
 
   PartitionResult verify(const PartitionState& state) {
@@ -116,10 +158,10 @@ class LogCheck final {
     result.partition = state.partition;
     result.position = *state.position;
     const auto* const topic = topics_.find(state.topic);
-    const auto incarnation = incarnations_.find(state.topic);
-    if (incarnation == incarnations_.end()) {
+    const auto described = described_.find(state.topic);
+    if (described == described_.end()) {
       result.problem = "the brokers do not describe the topic; check its name, and the right to describe it";
-    } else if (incarnation->second != state.incarnation) {
+    } else if (described->second.incarnation != state.incarnation) {
       result.problem = "the topic was deleted and created again; `inboxd partitions list` has the remedy";
     }
     if (!result.problem.empty()) return result;
@@ -201,6 +243,7 @@ class LogCheck final {
           result.problem = chunk.problem().message;
           return;
         }
+        next = chunk.value().next;
         check(partition, chunk.value(), at, result);
         keep_rate(chunk.value().messages.size(), begin);
       }
@@ -255,8 +298,8 @@ class LogCheck final {
   const Moment moment_;
   kafka::ClientLog client_log_;
   kafka::Client client_;
-        next = chunk.value().next;
-  std::map<std::string, std::string> incarnations_;  ///< of the topics, as the brokers describe them
+  std::set<std::string> visible_;                          ///< the brokers' topics that are wanted
+  std::map<std::string, kafka::TopicDescription> described_;  ///< by name; likewise, and those with a position
   std::map<std::string, std::int64_t> shown_;
   Clock::time_point next_save_{};
 };

@@ -66,6 +66,7 @@ Document document_of(const Report& report) {
           {"rules", std::move(rules)},
           {"partitions", std::move(partitions)},
           {"contradictions", std::move(contradictions)},
+          {"problems", report.problems},
           {"remarks", report.remarks}};
 }
 

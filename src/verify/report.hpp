@@ -67,13 +67,15 @@ struct Report {
   std::vector<PartitionResult> partitions;
   std::vector<Contradiction> contradictions;  ///< the first of each rule, up to the limit
   std::int64_t found = 0;                     ///< all contradictions
+  std::vector<std::string> problems;  ///< topics whose log was not read
   std::vector<std::string> remarks;
   std::optional<base::Problem> failure;  ///< the brokers were not reached; the rest is incomplete
   bool interrupted = false;
 
-  /// A partition could not be verified.
+  /// A partition or a topic could not be verified.
   bool has_problem() const {
-    return std::any_of(partitions.begin(), partitions.end(), [](const auto& one) { return !one.problem.empty(); });
+    return !problems.empty() ||
+           std::any_of(partitions.begin(), partitions.end(), [](const auto& one) { return !one.problem.empty(); });
   }
   bool is_good() const { return found == 0 && !has_problem() && !failure && !interrupted; }
 };

@@ -162,6 +162,35 @@ TEST_CASE("a resend is a duplicate after its id was trimmed") {
   CHECK(old.at("not_checkable") == 2);
 }
 
+TEST_CASE("partitions that nobody has read, and topics that the brokers do not know, are no success") {
+  DaemonFixture fixture{1};
+  {
+    const auto daemon = fixture.start();
+    fixture.produce(10);
+    CHECK(fixture.wait_done().is_perfect());
+    wait_read(fixture);
+    CHECK(daemon->stop() == ExitStatus{0, 0});
+  }
+  const std::string second = fixture.kafka.create_topic(2);
+  fixture.config.topics.push_back("{name: " + second + "}");
+  const auto empty = verify(fixture, {"--against", "kafka"});
+  INFO(empty.text);
+  CHECK(empty.status == 0);
+  fixture.kafka.produce({event_message(second, "0193d2a0-0000-7000-8000-000000000001")});
+  const auto unread = verify(fixture, {"--against", "kafka"});
+  INFO(unread.text);
+  CHECK(unread.status == 1);
+  CHECK_THAT(unread.text, ContainsSubstring("\"problem\": \"never read, but it has records at offsets 0 to 0; start a "
+                                            "daemon, or see `inboxd partitions list`\""));
+
+  fixture.config.topics = {"{name: " + fixture.topic + "-gone}"};
+  const auto unknown = verify(fixture, {"--against", "kafka"});
+  INFO(unknown.text);
+  CHECK(unknown.status == 1);
+  CHECK_THAT(unknown.text, ContainsSubstring("-gone: configured, but the brokers do not describe it") &&
+                               ContainsSubstring("no log was read"));
+}
+
 TEST_CASE("a loss is found by the age of its record, and never claimed of records that retention may have deleted") {
   DaemonFixture fixture{1};
   fixture.config.sections["retention"] = "quarantine: 1h";
