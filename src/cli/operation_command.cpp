@@ -92,9 +92,10 @@ bool agrees(const Session& session, const std::string& plan, Interrupt& interrup
 
 /// A change: a dry run, a question, then the change.
 ExitCode change(const Session& session, const operations::Operation& operation, const config::Settings& settings,
-                operations::Arguments arguments, Presenter presenter) {
+                operations::Arguments arguments, Presenter presenter, const operations::Document& agreed) {
   Interrupt interrupt;
   Operator worker{session, operation, settings, &interrupt};
+  worker.agree(agreed);
   if (!arguments.flag("yes") && !arguments.flag("dry-run")) {
     arguments.set_flag("dry-run", true);
     Answer plan = worker.ask(arguments);
@@ -116,7 +117,7 @@ ExitCode change(const Session& session, const operations::Operation& operation, 
 }
 
 ExitCode operate(const Session& session, const operations::Operation& operation, const operations::Arguments& arguments,
-                 Presenter presenter) {
+                 Presenter presenter, const operations::Document& agreed = nullptr) {
   config::Settings settings;
   if (operation.needs != operations::Needs::nothing) {
     const auto loaded = session.load();
@@ -124,7 +125,7 @@ ExitCode operate(const Session& session, const operations::Operation& operation,
     settings = loaded->settings;
   }
   if (operation.permission == operations::Permission::change) {
-    return change(session, operation, settings, arguments, presenter);
+    return change(session, operation, settings, arguments, presenter, agreed);
   }
   Operator worker{session, operation, settings, nullptr};
   return show(session, worker.ask(arguments), presenter);
@@ -159,10 +160,11 @@ ExitCode watch(const Session& session, const operations::Operation& operation, c
 
 }  // namespace
 
-Command command_of(operations::Operation operation, Presenter presenter) {
+Command command_of(operations::Operation operation, Presenter presenter, operations::Document agreed) {
   Command out{operation.verb, operation.help, operation.examples, operation.parameters, {}, operation.aliases};
-  out.run = [row = std::move(operation), presenter](Session& session, const operations::Arguments& arguments) {
-    return operate(session, row, arguments, presenter);
+  out.run = [row = std::move(operation), presenter, plan = std::move(agreed)](Session& session,
+                                                                              const operations::Arguments& arguments) {
+    return operate(session, row, arguments, presenter, plan);
   };
   return out;
 }

@@ -5,8 +5,9 @@
 
 namespace inboxd::cli {
 
-/// An operation as a command: connects, asks before a change, shows progress, prints the document.
-Command command_of(operations::Operation operation, Presenter presenter);
+/// An operation as a command: connects, asks before a change, shows progress, prints the document. `agreed` limits a
+/// change to a plan that is known already, as Context::agreed; null: to none.
+Command command_of(operations::Operation operation, Presenter presenter, operations::Document agreed = nullptr);
 
 /// `status`, with `--watch`.
 Command status_command(const operations::Operation& operation);

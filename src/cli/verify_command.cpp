@@ -11,6 +11,7 @@
 #include "cli/progress_line.hpp"
 #include "event/now.hpp"
 #include "inbox/answer.hpp"
+#include "verify/fetch.hpp"
 #include "verify/verify.hpp"
 
 namespace inboxd::cli {
@@ -51,6 +52,8 @@ base::Result<verify::Request> request_of(const operations::Arguments& arguments)
   out.state_file = arguments.text("state").value_or("");
   out.limit = arguments.number("limit").value_or(100);
   if (!out.kafka && arguments.flag("fetch")) return base::Problem{"--fetch reads from Kafka: leave out --against"};
+  if (out.sample < 1 && arguments.flag("fetch"))
+    return base::Problem{"--fetch has to know each record that is read again: leave out --sample"};
   if (!out.kafka && !out.state_file.empty())
     return base::Problem{"--state keeps offsets of Kafka: leave out --against"};
 
@@ -78,11 +81,11 @@ void show(const Session& session, const verify::Report& report) {
 }
 
 /// Moves positions back to the first missing record of each partition, as `partitions seek` does, with its questions.
-ExitCode fetch(const Session& session, const verify::Report& report, bool yes) {
+/// A position that moves meanwhile is left alone.
+ExitCode fetch(const Session& session, inbox::Connection& connection, const verify::Report& report, bool yes) {
   auto table = operations::operations();
   const auto seek =
       std::find_if(table.begin(), table.end(), [](const auto& one) { return one.verb == "partitions seek"; });
-  const Command command = command_of(*seek, present_seek);
   const Output& own = session.output;  // stdout has the report
   Session beside{{own.messages, own.messages, own.message_look, own.message_look, own.messages_are_seen, own.can_ask},
                  session.config_file,
@@ -90,6 +93,15 @@ ExitCode fetch(const Session& session, const verify::Report& report, bool yes) {
   ExitCode out = ExitCode::done;
   for (const auto& partition : report.partitions) {
     if (!partition.first_missing) continue;
+    const std::string place = partition.topic + "/" + std::to_string(partition.partition);
+    if (const auto problem = verify::problem_with_fetch(connection, partition); !problem.empty()) {
+      session.say("verify --fetch: " + place + " is not read again: " + problem);
+      out = ExitCode::no;
+      continue;
+    }
+    const Command command =
+        command_of(*seek, present_seek,
+                   {{"shard_id", partition.shard_id}, {"epoch", partition.epoch}, {"to", *partition.first_missing}});
     std::map<std::string, std::vector<std::string>> given{{"topic", {partition.topic}},
                                                           {"partition", {std::to_string(partition.partition)}},
                                                           {"to", {std::to_string(*partition.first_missing)}}};
@@ -127,11 +139,16 @@ ExitCode run_verify(Session& session, const operations::Arguments& arguments) {
     return answer.code;
   }
   show(session, report);
-  if (arguments.flag("fetch")) {
-    const auto code = fetch(session, report, arguments.flag("yes"));
-    if (code != ExitCode::done) return code;
+  if (!arguments.flag("fetch") || report.interrupted || report.failure) return code_of(report);
+  ExitCode code = ExitCode::done;
+  const auto unfetched = inbox::database_failure_of(
+      [&] { code = fetch(session, connection, report, arguments.flag("yes")); });
+  if (unfetched) {
+    const auto answer = operations::answer_for(*unfetched, connection.where());
+    session.say("verify --fetch: " + answer.message);
+    return answer.code;
   }
-  return code_of(report);
+  return code != ExitCode::done ? code : code_of(report);
 }
 
 }  // namespace

@@ -158,6 +158,8 @@ class LogCheck final {
     result.partition = state.partition;
     result.position = *state.position;
     const auto* const topic = topics_.find(state.topic);
+    result.shard_id = state.shard_id;
+    result.epoch = state.epoch.value_or(0);
     const auto described = described_.find(state.topic);
     if (described == described_.end()) {
       result.problem = "the brokers do not describe the topic; check its name, and the right to describe it";

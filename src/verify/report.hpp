@@ -60,6 +60,8 @@ struct PartitionResult {
   /// not have its id.
   std::optional<std::int64_t> last_forgotten = {};
   std::string problem = {};    ///< why it was not verified; empty: it was
+  std::int32_t shard_id = 0;   ///< the partition's as it was verified
+  std::int32_t epoch = 0;      ///< likewise
 };
 
 struct Report {

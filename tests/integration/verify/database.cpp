@@ -7,6 +7,7 @@
 
 #include "integration/support/inbox.hpp"
 #include "integration/support/roles_fixture.hpp"
+#include "verify/fetch.hpp"
 #include "verify/verify.hpp"
 
 using namespace inboxd;
@@ -198,6 +199,31 @@ TEST_CASE("events that the ledger or retention may have forgotten are not taken 
   const auto report = verified(busy.connection());
   INFO(text_of(report));
   CHECK(report.is_good());
+}
+
+TEST_CASE("no record is fetched whose position has moved, or that would be stored twice") {
+  BusyInbox busy;
+  verify::PartitionResult lost;
+  lost.topic = "orders";
+  lost.shard_id = busy.shard;
+  lost.position = 20;
+  lost.first_missing = 4;
+  const auto problem = [&] { return verify::problem_with_fetch(busy.connection(), lost); };
+  CHECK(problem().empty());
+  lost.last_forgotten = 3;
+  CHECK(problem().empty());
+  busy.run("delete from inbox.ledger where \"offset\" = 7");
+  CHECK_THAT(problem(), ContainsSubstring("the ledger no longer has the id of the record at offset 7"));
+  lost.first_missing = 8;
+  CHECK(problem().empty());
+  lost.last_forgotten = 9;
+  CHECK_THAT(problem(), ContainsSubstring("the ledger no longer has the id of the record at offset 9"));
+  lost.last_forgotten.reset();
+  lost.first_missing = 20;
+  CHECK_THAT(problem(), ContainsSubstring("the position has been moved"));
+  lost.first_missing = 8;
+  busy.run("insert into inbox.position values (SHARD, 1, -1, 5, 0)");
+  CHECK_THAT(problem(), ContainsSubstring("the position has been moved"));
 }
 
 TEST_CASE("a handler's history does not count: it began later, was retired meanwhile, or subscribed to other types") {

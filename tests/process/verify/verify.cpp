@@ -141,7 +141,7 @@ TEST_CASE("a lost record is found, named with its remedy, and read again by --fe
   CHECK(mended.document.at("found") == 1);  // the first record, which the test has deleted
 }
 
-TEST_CASE("a resend is a duplicate after its id was trimmed") {
+TEST_CASE("a resend is a duplicate after its id was trimmed, and --fetch never stores it again") {
   DaemonFixture fixture{1};
   const auto daemon = fixture.start();
   const auto ids = fixture.produce(3);
@@ -155,6 +155,14 @@ TEST_CASE("a resend is a duplicate after its id was trimmed") {
   CHECK(trimmed.at("duplicates") == 1);
 
   lose(fixture, 1);
+  const auto refused = verify(fixture, {"--fetch", "--yes"});
+  INFO(refused.text);
+  CHECK(refused.status == 1);
+  CHECK_THAT(refused.text, ContainsSubstring("the ledger no longer has the id of the record at offset 3: read again "
+                                             "from offset 1, it would be stored again"));
+  CHECK(fixture.database.number("select max(epoch) from inbox.position") == 0);
+  CHECK(verify(fixture, {"--fetch", "--yes", "--sample", "1%"}).status == 64);
+
   fixture.database.run("update inbox.ledger_trim set day = current_date + 1");
   const auto old = verify(fixture, {"--against", "kafka"});
   INFO(old.text);
