@@ -190,11 +190,12 @@ Moment read_moment(inbox::Connection& connection) {
   out.now = row.int8();
   out.events_since = row.maybe_int8().value_or(out.now);
   out.outcomes_since = row.maybe_int8().value_or(out.now);
-  out.started_at = row.maybe_int8();
   out.ledger_since = row.maybe_int8().value_or(out.now);
+  out.started_at = row.maybe_int8();
   out.newest_delivery = row.int8();
   out.ledger_blocks = row.int8();
   out.may_read_payloads = row.flag();
+  out.server = row.text();
   return out;
 }
 

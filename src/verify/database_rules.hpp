@@ -42,6 +42,7 @@ struct Moment {
   std::int64_t newest_delivery = 0;
   std::int64_t ledger_blocks = 0;
   bool may_read_payloads = false;
+  std::string server;  ///< the start of the server process, and the identity of the tables
 };
 Moment read_moment(inbox::Connection& connection);
 

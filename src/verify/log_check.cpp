@@ -67,6 +67,11 @@ class LogCheck final {
     if (out_.partitions.empty()) {
       out_.problems.push_back("no log was read: no partition of a configured topic has a position; start a daemon");
     }
+    if (restarted_ > 0) {
+      out_.remarks.push_back("--state: " + std::to_string(restarted_) +
+                             " partitions were verified from their beginning, because the database server was started "
+                             "again or replaced, or topic, position or sample changed");
+    }
     save(true);
   }
 
@@ -178,7 +183,9 @@ class LogCheck final {
     const std::int64_t end = std::min(result.position, log.value().high);
     result.lag = std::max<std::int64_t>(log.value().high - result.position, 0);
     result.not_in_kafka = std::max<std::int64_t>(std::min(log.value().low, end) - result.from, 0);
-    result.from = std::max({result.from, log.value().low, state_.verified_to(place, log_of(partition))});
+    const std::string known_as = log_of(partition);
+    if (state_.is_of_other(place, known_as)) ++restarted_;
+    result.from = std::max({result.from, log.value().low, state_.verified_to(place, known_as)});
     result.verified_to = result.from;
     read_back(partition, place, end, result);
     return result;
@@ -219,9 +226,11 @@ class LogCheck final {
     return first ? first : first_stored;
   }
 
-  /// A sample has left out offsets, so that no run with another share may continue after it.
+  /// The log and the database whose offsets are verified. Another server process, or tables that were made again, may
+  /// have lost commits. A sample has left out offsets, so that no run with another share may continue after it.
   std::string log_of(const VerifiedPartition& partition) const {
-    const std::string& log = partition.rules.incarnation;
+    const std::string log = partition.rules.incarnation + " epoch " +
+                            std::to_string(partition.state.epoch.value_or(0)) + " server " + moment_.server;
     return request_.sample < 1 ? log + " sample " + std::to_string(request_.sample) : log;
   }
 
@@ -302,6 +311,7 @@ class LogCheck final {
   kafka::Client client_;
   std::set<std::string> visible_;                          ///< the brokers' topics that are wanted
   std::map<std::string, kafka::TopicDescription> described_;  ///< by name; likewise, and those with a position
+  std::int64_t restarted_ = 0;                             ///< partitions whose verified offsets are of no use
   std::map<std::string, std::int64_t> shown_;
   Clock::time_point next_save_{};
 };

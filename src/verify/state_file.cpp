@@ -40,6 +40,11 @@ std::int64_t StateFile::verified_to(const kafka::TopicPartition& partition, cons
   return found == places_.end() || found->second.log != log ? 0 : found->second.offset;
 }
 
+bool StateFile::is_of_other(const kafka::TopicPartition& partition, const std::string& log) const {
+  const auto found = places_.find(partition);
+  return found != places_.end() && found->second.log != log;
+}
+
 void StateFile::set(const kafka::TopicPartition& partition, const std::string& log, std::int64_t offset) {
   places_[partition] = {log, offset};
 }

@@ -254,6 +254,12 @@ TEST_CASE("a run continues where the last one ended, and begins again at a contr
     CHECK(found.status == 1);
     CHECK(found.at("records") == 10);
   }
+  fixture.database.run("insert into inbox.position select shard_id, epoch + 1, -1, next_offset, 0 from inbox.position "
+                       "order by first_offset desc limit 1");
+  const auto moved = verify(fixture, nightly);
+  INFO(moved.text);
+  CHECK(moved.at("records") == 110);
+  CHECK_THAT(moved.text, ContainsSubstring("--state: 1 partitions were verified from their beginning"));
   CHECK(verify(fixture, {"--state", folder.path().string()}).status == 64);
   CHECK(verify(fixture, {"--sample", "1"}).status == 64);
   CHECK(verify(fixture, {"--topic", fixture.topic + "*"}).status == 1);

@@ -19,6 +19,9 @@ TEST_CASE("verified offsets are kept by partition and log, and start again with 
   const auto again = StateFile::read(file).value();
   CHECK(again.verified_to({"a/b", 3}, "log") == 4711);
   CHECK(again.verified_to({"a/b", 3}, "other log") == 0);
+  CHECK(again.is_of_other({"a/b", 3}, "other log"));
+  CHECK_FALSE(again.is_of_other({"a/b", 3}, "log"));
+  CHECK_FALSE(again.is_of_other({"a/b", 4}, "log"));
   CHECK(again.verified_to({"orders", 0}, "") == 5);
   CHECK(StateFile::read("").value().write().ok());
 }
