@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "functions_and_views_release.hpp"
 #include "inbox/array_parameter.hpp"
 #include "inbox/connection_access.hpp"
 #include "statements.hpp"
@@ -36,7 +37,7 @@ MigrationState state_by(const Run& run, const std::vector<Migration>& migrations
   // Until the numbered migrations are applied, the table that records functions and views may not exist.
   state.functions_due = state.applied < state.known;
   if (!state.functions_due) {
-    const pqxx::params parameters{functions.name, functions.sql, INBOXD_VERSION};
+    const pqxx::params parameters{functions.name, functions.sql, functions_and_views_release};
     const auto row = run(statements::repeatable_state, parameters)[0];
     state.functions_due = row[0].template as<bool>();
     state.functions_newer = row[1].template as<bool>();
@@ -52,7 +53,8 @@ MigrationState state_of(Connection::Access& access, const std::vector<Migration>
 
 void record(Connection::Access& access, pqxx::work& tx, const Migration& migration) {
   if (migration.is_repeatable) {
-    access.run_in(tx, statements::record_repeatable, pqxx::params{migration.name, migration.sql, INBOXD_VERSION});
+    access.run_in(tx, statements::record_repeatable,
+                  pqxx::params{migration.name, migration.sql, functions_and_views_release});
   } else {
     access.run_in(tx, statements::record_migration, pqxx::params{migration.version, migration.name, migration.sql});
   }
@@ -111,7 +113,7 @@ std::vector<std::string> changed_migrations(Connection& connection, const std::s
 
 std::string plan_of(Connection& connection, const std::string& schema, const Migration& migration) {
   pqxx::params parameters{migration.version, migration.name, migration.sql, schema};
-  if (migration.is_repeatable) parameters.append(INBOXD_VERSION);
+  if (migration.is_repeatable) parameters.append(functions_and_views_release);
   const Statement& statement = migration.is_repeatable ? statements::plan_repeatable : statements::plan_migration;
   const auto rows = connection.access().run(statement, parameters, Effect::reads);
   return "begin;\nset local search_path = pg_catalog, pg_temp;\n" + rows[0][0].as<std::string>() + migration.sql +

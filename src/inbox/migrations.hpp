@@ -25,7 +25,7 @@ struct MigrationState {
   int applied = 0;
   int known = 0;
   bool functions_due = false;    ///< functions and views were never applied, or with another text
-  bool functions_newer = false;  ///< a newer release applied other functions; they stay
+  bool functions_newer = false;  ///< a newer build applied other functions; they stay
   bool due() const { return applied < known || functions_due; }
   bool newer() const { return applied > known; }
   bool is_due(const Migration& migration) const {
@@ -39,7 +39,7 @@ base::Problem newer_than_program(const MigrationState& state);
 base::Problem migrations_due(const MigrationState& state, const std::string& schema);
 
 /// Names of applied migrations whose text differs from this program's: another build made the schema, and may not fit
-/// this program's statements. Functions and views only if a newer release applied them; otherwise they are due. Call it
+/// this program's statements. Functions and views only if a newer build applied them; otherwise they are due. Call it
 /// only if some migration is applied.
 std::vector<std::string> changed_migrations(Connection& connection, const std::string& schema);
 

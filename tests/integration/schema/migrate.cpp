@@ -1,4 +1,5 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <thread>
@@ -120,9 +121,11 @@ TEST_CASE("functions and views are applied as a whole when their text has change
   CHECK(migrated(inbox).empty());
 }
 
-TEST_CASE("functions and views that a newer release applied are left alone and named as another text") {
+TEST_CASE("functions and views that a newer release or build applied are left alone and named as another text") {
+  const std::string release = GENERATE("10.0.0", INBOXD_VERSION ".1000000");
+  CAPTURE(release);
   Inbox inbox;
-  inbox.database().run("update inbox.repeatable_migration set digest = 'another', release = '10.0.0'");
+  inbox.database().run("update inbox.repeatable_migration set digest = 'another', release = $1", {release});
   const auto state = inbox::migration_state(inbox.connection(), inbox.settings().schema);
   CHECK_FALSE(state.due());
   CHECK_FALSE(state.newer());
@@ -130,6 +133,16 @@ TEST_CASE("functions and views that a newer release applied are left alone and n
   CHECK(inbox::changed_migrations(inbox.connection(), inbox.settings().schema) ==
         std::vector<std::string>{"functions_and_views"});
   CHECK(inbox.database().text("select digest from inbox.repeatable_migration") == "another");
+}
+
+TEST_CASE("functions and views of an earlier build are due, and recorded with the number of this build") {
+  Inbox inbox;
+  const auto release = [&] { return inbox.database().text("select release from inbox.repeatable_migration"); };
+  CHECK(release().starts_with(INBOXD_VERSION "."));
+  inbox.database().run("update inbox.repeatable_migration set digest = 'another', release = $1",
+                       {INBOXD_VERSION});  // as builds without a number recorded it
+  CHECK(migrated(inbox) == std::vector<std::string>{"functions_and_views"});
+  CHECK(release() != INBOXD_VERSION);
 }
 
 TEST_CASE("a plan applied out of order, or after a newer release, is refused") {
