@@ -144,7 +144,7 @@ class Ledger:
             self.rig.say(str(error))
             return str(error)
 
-    def report(self, loads, faults):
+    def report(self, loads, faults, name="faults"):
         say = self.rig.say
         say(f"{'load':<22}{'events':>9}{'lost':>7}{'doubled':>9}{'out of order':>14}{'repeated outside':>18}")
         for load in loads:
@@ -156,13 +156,13 @@ class Ledger:
                 say(f"  doubled, for example: {' '.join(load.twice[:3])}")
             if load.unknown:
                 say(f"  of commits that the database lost: {load.unknown}")
-        say("faults: " + ", ".join(f"{count} {name}" for name, count in sorted(faults.items())))
+        say(f"{name}: " + ", ".join(f"{count} {name}" for name, count in sorted(faults.items())))
         lost_commits, again = self.applied_again()
         if lost_commits:
             say(f"rows of lists that failovers and restores took back: {lost_commits}, applied again: {again}")
         events = sum(load.events for load in loads)
         lost, doubled, wrong = (sum(getattr(load, field) for load in loads)
                                 for field in ("lost", "doubled", "out_of_order"))
-        say(f"total: {events} events, {self.resends} resends, {sum(faults.values())} faults, {lost} lost, "
+        say(f"total: {events} events, {self.resends} resends, {sum(faults.values())} {name}, {lost} lost, "
             f"{doubled} doubled, {wrong} out of order")
         return lost + doubled + wrong

@@ -94,7 +94,7 @@ def configuration(rig, name, variant):
         sql("received", "outgoing", f"mode: sequential, {patient}",
             insert("received", event_id="(body->>'cause')::uuid")),
         handler("notify", "http", "keyed", f"mode: sequential, {patient}, concurrency: 8",
-                f"{{url: \"http://{rig.service_host.address}:8080/call\"}}", v.types),
+                f"{{url: \"{rig.service_url}\"}}", v.types),
         handler("copy", "kafka", "keyed", f"mode: sequential, {patient}", "{topic: copies}", v.types),
     ]
     return f"""database: {{url: {json.dumps(rig.postgres.url)}, deadline: 8s, connections: 60}}

@@ -77,6 +77,7 @@ class Rig:
         host = self.network.hosts
         self.operator, self.application_host, self.service_host = (
             host[name] for name in ("operator", "application", "service"))
+        self.service_url = f"http://{self.service_host.address}:8080/call"
         self.archive = self.work / "archive"
         self.archive.mkdir()
         shutil.chown(self.archive, "postgres", "postgres")
