@@ -13,7 +13,7 @@
 
 namespace inboxd::verify {
 
-/// What is verified, and how.
+/// The request of a verification.
 struct Request {
   bool database = true;
   bool kafka = true;
@@ -37,7 +37,7 @@ struct Moment {
   event::Microseconds now = 0;           ///< the database's
   event::Microseconds events_since = 0;  ///< the oldest day of events that was not dropped
   event::Microseconds outcomes_since = 0;
-  event::Microseconds ledger_since = 0;  ///< the first day whose ids were not trimmed; 0: none were
+  event::Microseconds ledger_since = 0;  ///< the first day with all its ids; 0: none were
   std::optional<event::Microseconds> started_at;  ///< the inbox, with its first topic
   std::int64_t newest_delivery = 0;
   std::int64_t ledger_blocks = 0;

@@ -203,7 +203,7 @@ class LogCheck final {
     return out;
   }
 
-  /// What retention and operators have deleted so far. Returns where the partition begins; nullopt: nothing is stored.
+  /// The deletions by retention and operators so far. Returns where the partition begins; nullopt: nothing is stored.
   std::optional<std::int64_t> read_bounds(VerifiedPartition& out) {
     const auto moment = read_moment(around_.connection);
     const PartitionState& state = out.state;
@@ -226,7 +226,7 @@ class LogCheck final {
     return first ? first : first_stored;
   }
 
-  /// The log and the database whose offsets are verified. Another server process, or tables that were made again, may
+  /// The log and the database of the verified offsets. Another server process, or tables that were made again, may
   /// have lost commits. A sample has left out offsets, so that no run with another share may continue after it.
   std::string log_of(const VerifiedPartition& partition) const {
     const std::string log = partition.rules.incarnation + " epoch " +
@@ -311,7 +311,7 @@ class LogCheck final {
   kafka::Client client_;
   std::set<std::string> visible_;                          ///< the brokers' topics that are wanted
   std::map<std::string, kafka::TopicDescription> described_;  ///< by name; likewise, and those with a position
-  std::int64_t restarted_ = 0;                             ///< partitions whose verified offsets are of no use
+  std::int64_t restarted_ = 0;                             ///< partitions with verified offsets of no use
   std::map<std::string, std::int64_t> shown_;
   Clock::time_point next_save_{};
 };

@@ -49,7 +49,7 @@ struct PartitionResult {
   std::int64_t skipped = 0;        ///< by the topic's rules
   std::int64_t in_gaps = 0;        ///< in an accepted gap, offsets without a record included
   std::int64_t not_checkable = 0;  ///< older than retention, or discarded from quarantine
-  std::int64_t forgotten = 0;      ///< events whose content was erased; part of `events`
+  std::int64_t forgotten = 0;      ///< events with erased content; part of `events`
   std::int64_t contradictions = 0;
 
   // Offsets without a record:
@@ -69,7 +69,7 @@ struct Report {
   std::vector<PartitionResult> partitions;
   std::vector<Contradiction> contradictions;  ///< the first of each rule, up to the limit
   std::int64_t found = 0;                     ///< all contradictions
-  std::vector<std::string> problems;  ///< topics whose log was not read
+  std::vector<std::string> problems;  ///< topics with an unread log
   std::vector<std::string> remarks;
   std::optional<base::Problem> failure;  ///< the brokers were not reached; the rest is incomplete
   bool interrupted = false;
