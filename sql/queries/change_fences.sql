@@ -3,7 +3,8 @@
 -- more, and records no outcome of an event while earlier events of its key are pending again. It drains the sequences
 -- and takes them again, which ends the leases of deliveries that it has settled and forgotten. Until then it stays
 -- their owner: another process would run events beside its running calls. Locks: the sequences, in order, then their
--- leased deliveries, in order of id. Indexes: delivery_order and delivery_lane.
+-- leased deliveries, SKIP LOCKED: before the first of these statements the process has none on that server. Indexes:
+-- delivery_order and delivery_lane.
 with owned as materialized (
   select s.handler_id, s.sequence from inbox.sequence s
   where s.owner = $1::uuid order by s.handler_id, s.sequence for no key update of s),
@@ -21,7 +22,8 @@ leased as materialized (
       union all
       select e.delivery_id from inbox.delivery e
       where e.handler_id = o.handler_id and e.sequence = o.sequence and e.lane is not null and e.owner = $1::uuid) x))
-  order by d.delivery_id for update of d),
+    and d.owner = $1::uuid
+  for update of d skip locked),
 refenced as (
   update inbox.delivery d set fence = hashtextextended(gen_random_uuid()::text, 0)
   from leased l where d.delivery_id = l.delivery_id)

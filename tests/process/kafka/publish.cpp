@@ -207,14 +207,13 @@ TEST_CASE("with the daemon's clock two days ahead, its records and messages have
   fixture.produce(200);
   const std::string published = fixture.kafka.create_topic(1);
   fixture.database.run(
-      "select inbox.publish($1, 'k' || i % 10, jsonb_build_object('n', i)) from generate_series(1, 200) i",
-      {published});
+      "select inbox.publish($1, 'k' || i % 10, jsonb_build_object('n', i)) from generate_series(1, 20) i", {published});
   CHECK(fixture.wait_done().is_perfect());
   fixture.database.wait_for("all are sent",
                             "select (select count(*) from inbox.outbox) + (select count(*) from inbox.outbox_waiting)",
-                            0);
+                            0, milliseconds{90'000});  // each refusal costs a producer
   CHECK(fixture.records(fixture.copies.topic) >= 200);
-  CHECK(fixture.records(published) >= 200);
+  CHECK(fixture.records(published) >= 20);
   CHECK(fixture.failures().empty());
   CHECK(daemon.stop() == ExitStatus{0, 0});
 }

@@ -54,6 +54,7 @@ class Turmoil {
         DaemonProcess& daemon = *daemons_[draw(daemons_.size())];
         daemon.process().signal(SIGSTOP);
         std::this_thread::sleep_for(3s);
+        fixture_.events.note_resumed(daemon.process().id());
         daemon.process().signal(SIGCONT);
         break;
       }

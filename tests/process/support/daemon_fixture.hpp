@@ -27,8 +27,8 @@ struct EventCounts {
 };
 
 /// A schema, a topic, a recording, and a configuration with a single handler (`recorder`), from which daemons start.
-/// Change `config` before starting a daemon. In some themes a test ends with `inboxd verify`, and fails unless all is
-/// well: the destructor throws.
+/// Change `config` before starting a daemon. In some themes a test ends with `inboxd verify`, and fails at a
+/// contradiction: the destructor throws.
 class DaemonFixture {
  public:
   explicit DaemonFixture(int partitions = 4, const std::string& database_url = "");
@@ -62,16 +62,13 @@ class DaemonFixture {
   /// Number of partitions whose group offset is ahead of the database. Reads the offset first: the position only grows.
   std::int64_t offsets_ahead();
   std::int64_t position(int partition = 0);
-  /// What `inboxd verify --against database` finds, or why it fails; empty: nothing.
+  /// What `inboxd verify --against database` finds; empty: nothing, or the database is away.
   std::string contradictions();
-  /// For a test that ends without its database server.
-  void end_without_verify() { ends_with_verify_ = false; }
 
  private:
   std::string describe_missing();
 
   std::vector<std::string> ids_;
-  bool ends_with_verify_;
 };
 
 }  // namespace inboxd::support

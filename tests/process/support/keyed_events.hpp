@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "process/support/daemon_fixture.hpp"
@@ -20,7 +21,7 @@ class KeyedEvents final {
     std::string key;
     std::string type = "Happened";
     std::string payload = "{}";
-    std::string record_key = {};  ///< if the order key is in the header `customer` instead
+    std::string record_key = {};        ///< if the order key is in the header `customer` instead
     std::optional<int> partition = {};  ///< then the record has no key, and `key` only names its order here
   };
   /// Produces `count` events; `make` gets the number of each.
@@ -32,6 +33,9 @@ class KeyedEvents final {
   /// before was recorded. A repeated call of the same event is in order. Empty: all is in order. Of handlers with
   /// `on_failure: skip` only first attempts count.
   std::string out_of_order(const std::string& handler = "recorder", bool only_first_attempts = false) const;
+  /// That process was suspended until now. A call that it had taken before may begin as it wakes up, after another
+  /// process has run the event: such a repetition is in order.
+  void note_resumed(int process_id);
   /// The numbers of a key's events in the order of their calls.
   std::vector<int> calls_of(const std::string& key, const std::string& handler = "recorder") const;
   int events_of(const std::string& key) const { return per_key_.contains(key) ? per_key_.at(key) : 0; }
@@ -45,6 +49,7 @@ class KeyedEvents final {
   std::vector<std::string> ids_;
   std::map<std::string, Place> places_;
   std::map<std::string, int> per_key_;
+  std::vector<std::pair<int, std::int64_t>> resumed_;  ///< process, time in ms
 };
 
 }  // namespace inboxd::support
