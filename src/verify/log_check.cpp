@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/topics.hpp"
+#include "inbox/handler_routing.hpp"
 #include "inbox/row_reader.hpp"
 #include "inbox/shard_position.hpp"
 #include "kafka/client_log.hpp"

@@ -54,7 +54,7 @@ class Turmoil {
         DaemonProcess& daemon = *daemons_[draw(daemons_.size())];
         daemon.process().signal(SIGSTOP);
         std::this_thread::sleep_for(3s);
-        fixture_.events.note_resumed(daemon.process().id());
+        fixture_.events.count_first_calls();
         daemon.process().signal(SIGCONT);
         break;
       }

@@ -1,7 +1,5 @@
 #include "process/support/keyed_events.hpp"
 
-#include <algorithm>
-#include <chrono>
 #include <set>
 
 #include "support/kafka.hpp"
@@ -34,19 +32,7 @@ void KeyedEvents::produce(int count, const std::function<Made(int)>& make) {
   fixture_.note(made);
 }
 
-void KeyedEvents::note_resumed(int process_id) {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch();
-  resumed_.emplace_back(process_id, std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
-}
-
 std::string KeyedEvents::out_of_order(const std::string& handler, bool only_first_attempts) const {
-  constexpr std::int64_t awake_after_ms = 2'000;
-  const auto has_just_woken = [&](const Recorded& call) {
-    return std::any_of(resumed_.begin(), resumed_.end(), [&](const auto& each) {
-      return each.first == call.process_id && call.monotonic_ms >= each.second &&
-             call.monotonic_ms < each.second + awake_after_ms;
-    });
-  };
   std::set<std::string> called;
   std::map<std::string, int> last;
   std::string out;
@@ -54,7 +40,7 @@ std::string KeyedEvents::out_of_order(const std::string& handler, bool only_firs
   for (const Recorded& call : fixture_.recording.all()) {
     const auto at = places_.find(call.event_id);
     if (call.handler != handler || at == places_.end() || (only_first_attempts && call.attempt > 1)) continue;
-    if (!called.insert(call.event_id).second && has_just_woken(call)) continue;
+    if (!called.insert(call.event_id).second && only_first_calls_) continue;
     const auto [known, is_first] = last.try_emplace(at->second.key, -1);
     const int number = at->second.number;
     if (number != known->second && number != known->second + 1 && ++found <= 5) {

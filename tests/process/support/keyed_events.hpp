@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "process/support/daemon_fixture.hpp"
@@ -33,9 +32,9 @@ class KeyedEvents final {
   /// before was recorded. A repeated call of the same event is in order. Empty: all is in order. Of handlers with
   /// `on_failure: skip` only first attempts count.
   std::string out_of_order(const std::string& handler = "recorder", bool only_first_attempts = false) const;
-  /// That process was suspended until now. A call that it had taken before may begin as it wakes up, after another
-  /// process has run the event: such a repetition is in order.
-  void note_resumed(int process_id);
+  /// Where leases run out while a call of theirs begins, another process may have run the event already: repetitions
+  /// are in order.
+  void count_first_calls() { only_first_calls_ = true; }
   /// The numbers of a key's events in the order of their calls.
   std::vector<int> calls_of(const std::string& key, const std::string& handler = "recorder") const;
   int events_of(const std::string& key) const { return per_key_.contains(key) ? per_key_.at(key) : 0; }
@@ -49,7 +48,7 @@ class KeyedEvents final {
   std::vector<std::string> ids_;
   std::map<std::string, Place> places_;
   std::map<std::string, int> per_key_;
-  std::vector<std::pair<int, std::int64_t>> resumed_;  ///< process, time in ms
+  bool only_first_calls_ = false;
 };
 
 }  // namespace inboxd::support
