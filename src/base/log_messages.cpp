@@ -140,7 +140,7 @@ constexpr LogMessage messages[] = {
      "A limit of the role, the database or the server is too low: workers without a session take no events.",
      "Raise the limit that the line names, or lower concurrency."},
     {"daemon.crashed", error, "daemon: process crashed",
-     "The process ends by a signal such as SIGSEGV, in the named call or none; `frames`: the stack for addr2line.",
+     "The process ends by a signal such as SIGSEGV; the line names the call, if any, and the stack (for addr2line).",
      "Correct the handler; `events skip` leaves the event out meanwhile."},
     {"daemon.day_partitions_postponed", warn, "daemon: tables are locked, day partitions are made later",
      "Another session holds locks on the tables at the start, and maintenance tries again.",

@@ -32,7 +32,8 @@ void KeyedEvents::produce(int count, const std::function<Made(int)>& make) {
   fixture_.note(made);
 }
 
-std::string KeyedEvents::out_of_order(const std::string& handler, bool only_first_attempts) const {
+std::string KeyedEvents::out_of_order(const std::string& handler, bool only_first_attempts,
+                                      bool with_repetitions) const {
   std::set<std::string> called;
   std::map<std::string, int> last;
   std::string out;
@@ -40,7 +41,7 @@ std::string KeyedEvents::out_of_order(const std::string& handler, bool only_firs
   for (const Recorded& call : fixture_.recording.all()) {
     const auto at = places_.find(call.event_id);
     if (call.handler != handler || at == places_.end() || (only_first_attempts && call.attempt > 1)) continue;
-    if (!called.insert(call.event_id).second && only_first_calls_) continue;
+    if (!called.insert(call.event_id).second && !with_repetitions) continue;
     const auto [known, is_first] = last.try_emplace(at->second.key, -1);
     const int number = at->second.number;
     if (number != known->second && number != known->second + 1 && ++found <= 5) {

@@ -31,10 +31,9 @@ class KeyedEvents final {
   /// Places where calls of a key left their order: an event after a later event, or before the outcome of the event
   /// before was recorded. A repeated call of the same event is in order. Empty: all is in order. Of handlers with
   /// `on_failure: skip` only first attempts count.
-  std::string out_of_order(const std::string& handler = "recorder", bool only_first_attempts = false) const;
-  /// Where leases run out while a call of theirs begins, another process may have run the event already: repetitions
-  /// are in order.
-  void count_first_calls() { only_first_calls_ = true; }
+  /// `with_repetitions`: false where a call may begin as its lease runs out, after another process has run the event.
+  std::string out_of_order(const std::string& handler = "recorder", bool only_first_attempts = false,
+                           bool with_repetitions = true) const;
   /// The numbers of a key's events in the order of their calls.
   std::vector<int> calls_of(const std::string& key, const std::string& handler = "recorder") const;
   int events_of(const std::string& key) const { return per_key_.contains(key) ? per_key_.at(key) : 0; }
@@ -48,7 +47,6 @@ class KeyedEvents final {
   std::vector<std::string> ids_;
   std::map<std::string, Place> places_;
   std::map<std::string, int> per_key_;
-  bool only_first_calls_ = false;
 };
 
 }  // namespace inboxd::support
