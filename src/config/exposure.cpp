@@ -35,14 +35,14 @@ struct ShippedSetting {
 /// The settings of shipped handlers of which others see more than numbers, or less.
 constexpr std::array shipped_settings{
     ShippedSetting{"exec", "command", Exposure::program},
-    ShippedSetting{"exec", "environment", Exposure::hidden},
+    ShippedSetting{"exec", "environment", Exposure::nothing},
     ShippedSetting{"exec", "folder", Exposure::whole},
     ShippedSetting{"exec", "mode", Exposure::whole},
     ShippedSetting{"exec", "user", Exposure::whole},
     ShippedSetting{"http", "ca", Exposure::whole},
     ShippedSetting{"http", "certificate", Exposure::whole},
     ShippedSetting{"http", "certificate_key", Exposure::whole},
-    ShippedSetting{"http", "headers", Exposure::hidden},
+    ShippedSetting{"http", "headers", Exposure::nothing},
     ShippedSetting{"http", "retry_after", Exposure::whole},
     ShippedSetting{"http", "style", Exposure::whole},
     ShippedSetting{"http", "unix_socket", Exposure::whole},
@@ -170,14 +170,14 @@ Exposure exposure_of_property(std::string_view name) {
   const std::string lower = base::lower(name);
   if (std::ranges::find(open_properties, lower) != open_properties.end()) return Exposure::whole;
   if (std::ranges::find(address_properties, lower) != address_properties.end()) return Exposure::addresses;
-  return is_secret_property(name) || may_be_secret(name) ? Exposure::hidden : Exposure::numbers;
+  return is_secret_property(name) || may_be_secret(name) ? Exposure::nothing : Exposure::numbers;
 }
 
 Exposure exposure_of_setting(std::string_view plugin, std::string_view name) {
   for (const ShippedSetting& each : shipped_settings) {
     if (each.plugin == plugin && each.name == name) return each.exposure;
   }
-  return hides_numbers(name) ? Exposure::hidden : Exposure::numbers;
+  return hides_numbers(name) ? Exposure::nothing : Exposure::numbers;
 }
 
 std::string Hider::hide(const std::string& text) {
@@ -225,7 +225,7 @@ std::string Hider::scalar(Exposure exposure, const std::string& text) {
     case Exposure::numbers:
       if (!is_quantity(text)) return hide(text);
       break;
-    case Exposure::hidden:
+    case Exposure::nothing:
     case Exposure::program:
     case Exposure::properties:
       return hide(text);
@@ -240,13 +240,13 @@ namespace {
 Exposure exposure_within(Exposure outer, const std::string* name, std::size_t index) {
   switch (outer) {
     case Exposure::program:
-      return name == nullptr && index == 0 ? Exposure::whole : Exposure::hidden;
+      return name == nullptr && index == 0 ? Exposure::whole : Exposure::nothing;
     case Exposure::properties:
-      return name == nullptr ? Exposure::hidden : exposure_of_property(*name);
+      return name == nullptr ? Exposure::nothing : exposure_of_property(*name);
     case Exposure::whole:
-      return name == nullptr ? Exposure::whole : Exposure::hidden;
+      return name == nullptr ? Exposure::whole : Exposure::nothing;
     case Exposure::numbers:
-      return name != nullptr && hides_numbers(*name) ? Exposure::hidden : Exposure::numbers;
+      return name != nullptr && hides_numbers(*name) ? Exposure::nothing : Exposure::numbers;
     default:
       return outer;
   }
@@ -263,8 +263,8 @@ std::string Hider::entry(Exposure exposure, const std::string& text, const std::
     std::size_t index = 0;
     for (auto& [name, member] : value.items()) {
       const std::string own = is_map ? place + "." + name : place + "[" + std::to_string(index) + "]";
-      const Exposure its = secrets_.contains(own) ? Exposure::hidden
-                                                  : exposure_within(outer, is_map ? &name : nullptr, index);
+      const Exposure its =
+          secrets_.contains(own) ? Exposure::nothing : exposure_within(outer, is_map ? &name : nullptr, index);
       ++index;
       if (member.is_structured()) {
         self(self, member, its, own);
@@ -312,8 +312,8 @@ std::string without_texts(std::string text, const Texts& hides) {
   for (const std::string& each : hides) {
     for (auto at = text.find(each); at != std::string::npos; at = text.find(each, at)) {
       const std::size_t end = at + each.size();
-      const bool is_part = (at > 0 && is_word_character(text[at - 1])) ||
-                           (end < text.size() && is_word_character(text[end]));
+      const bool is_part =
+          (at > 0 && is_word_character(text[at - 1])) || (end < text.size() && is_word_character(text[end]));
       if (is_part && each.size() < min_part) {
         at = end;
         continue;

@@ -37,7 +37,7 @@ enum class Type {
 
 /// How much of a text `config show` and the file of `doctor` show to others. A new row hides its text.
 enum class Exposure {
-  hidden,      ///< nothing: it may hold a secret
+  nothing,     ///< it may hold a secret
   whole,       ///< everything: a name, a path, an expression, a choice
   addresses,   ///< schemes, hosts and ports of URLs or brokers
   database,    ///< of a libpq URL or key=value pairs: user, hosts, database and harmless parameters
@@ -57,7 +57,7 @@ struct Description {
   std::string pattern;  ///< POSIX extended regular expression for a text, or each entry of a list
   std::string wanted;   ///< the pattern in words: "…, such as …"
   std::string example;  ///< YAML, for a key without a default
-  Exposure exposure = Exposure::hidden;  ///< of a text or texts; other types are harmless, or hidden by their type
+  Exposure exposure = Exposure::nothing;  ///< of a text or texts; other types are harmless, or hidden by their type
   bool is_required = false;
   bool is_in_minimal = false;       ///< part of config/inboxd.minimal.yaml
   bool needs_restart = false;       ///< a reload keeps the old value
