@@ -1,5 +1,6 @@
 """Five instances of the daemon, each with a file of its own, and the operator's commands."""
 import os
+import signal
 import subprocess
 import time
 
@@ -23,13 +24,20 @@ class Daemon(Supervised):
         self.offset = offset
         self.clock.write_text(f"{offset:+d}\n")
 
+    def reload(self):
+        """Not in the first seconds of a process: a signal that it cannot catch yet would end it."""
+        with self.lock:
+            if time.monotonic() - self.started_at > 5:
+                self.signal(signal.SIGHUP)
+
     def command(self):
         return [self.rig.inboxd, "--config", self.file, "run"]
 
     def environment(self):
         if not self.clock.exists():
             return None
-        return {**os.environ, "LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": str(self.clock),
+        waits = self.rig.client.parent / "libchaos_waits.so"
+        return {**os.environ, "LD_PRELOAD": f"{waits}:{FAKETIME}", "FAKETIME_TIMESTAMP_FILE": str(self.clock),
                 "FAKETIME_CACHE_DURATION": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
 
     def ended(self, status):

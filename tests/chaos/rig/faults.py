@@ -39,7 +39,7 @@ class Faults:
         return holds, f"{process.name} for {seconds:.0f} s, {why}", run
 
     def clock(self):
-        daemon, seconds = self.rig.daemons.all[-1], self.draw.choice([60, 3600, 86400])
+        daemon, seconds = self.rig.daemons.all[-1], self.draw.choice([-3600, 60, 3600, 86400])
         return {"clock"}, f"{daemon.name} {seconds:+d} s", lambda: daemon.set_clock(daemon.offset + seconds)
 
     # ---- links
@@ -156,7 +156,10 @@ class Faults:
             self.rig.daemons.variant = variant
             for daemon, way in zip(order, ways):
                 daemon.deploy(variant)
-                daemon.signal(way)
+                if way == signal.SIGHUP:
+                    daemon.reload()
+                else:
+                    daemon.signal(way)
                 self.rig.pause(2)
         return {"deploy"}, str(variant), run
 

@@ -127,10 +127,17 @@ class Server(Supervised):
         shutil.chown(signal_file, "postgres", "postgres")
 
     def copy_from(self, other, to_data=None, to_wal=None, standby=True):
-        must(*self.host.enter(*self.as_postgres(
+        """A network fault may end it: pg_basebackup removes what it wrote, and is repeated."""
+        command = self.host.enter(*self.as_postgres(
             "pg_basebackup", "-D", to_data or self.data, "--waldir", to_wal or self.wal, "-d",
             f"host={other.host.address} user=postgres application_name={self.name}", "--checkpoint=fast", "--no-sync",
-            *(["-R"] if standby else []))), timeout=120)
+            *(["-R"] if standby else [])))
+        for attempts_left in (2, 1, 0):
+            try:
+                return must(*command, timeout=120)
+            except RuntimeError:
+                if attempts_left == 0:
+                    raise
 
     def ask(self, sql, seconds=10, folder=None):
         """The answer of this server, unaligned, by its socket."""

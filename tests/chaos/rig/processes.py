@@ -17,7 +17,7 @@ class Supervised:
         self.process = None
         self.is_held = True
         self.is_expected = False
-        self.ended_at = 0.0
+        self.started_at = self.ended_at = 0.0
 
     def command(self):
         raise NotImplementedError
@@ -34,6 +34,7 @@ class Supervised:
         if self.process and self.process.poll() is None:
             return
         self.is_expected = False
+        self.started_at = time.monotonic()
         with open(self.log_file, "ab") as log:
             self.process = subprocess.Popen(self.host.enter(*self.command()), stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, env=self.environment(), start_new_session=True)

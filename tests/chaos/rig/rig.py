@@ -140,6 +140,8 @@ class Rig:
         self.say(f"producer: {delivered} records delivered, {failed} failed, {left} left")
         ledger = Ledger(self)
         ledger.read_logs()
+        for daemon in self.daemons.all:  # a reload without a database was refused
+            daemon.reload()
         pending = ledger.wait_drained(self.patience)
         if pending:
             self.say(f"STUCK: {pending}")
