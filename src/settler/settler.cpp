@@ -277,18 +277,22 @@ bool Settler::pause(std::chrono::milliseconds wait) {
 
 void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lost, bool was_in_doubt) {
   std::unordered_set<std::int64_t> lost_ids;
-  // After an attempt in doubt, `lost` also names the leases that this attempt settled. A lease that is really lost
-  // shows at the run's next settlement.
-  if (!was_in_doubt) {
-    for (const auto& key : lost) lost_ids.insert(key.delivery_id);
-  }
+  for (const auto& key : lost) lost_ids.insert(key.delivery_id);
   const auto now = Clock::now();
   std::int64_t lost_events = 0;
   for (std::size_t i = 0; i < batch.runs.size(); ++i) {
     Run& run = *batch.runs[i];
     const EventCounts& counts = batch.counts[i];
-    if (lost_ids.contains(run.lease.key.delivery_id)) {
-      lost_events += counts.events();
+    const bool is_lost = lost_ids.contains(run.lease.key.delivery_id);
+    // After an attempt in doubt, `lost` also names the leases that this attempt settled. They do not count as lost, and
+    // a lease that is really lost shows at the run's next settlement. In a sequence that would be too late: if the
+    // attempt has failed and a restart of the server has changed the fence, the key's next event would run, and then
+    // this one again.
+    if (is_lost && (!was_in_doubt || run.lease.sequence)) {
+      if (!was_in_doubt) {
+        lost_events += counts.events();
+        count_lost(run);
+      }
       note_lost(run, counts.events());
     } else {
       run.recorded += static_cast<std::size_t>(counts.events());
@@ -299,14 +303,13 @@ void Settler::note_recorded(Batch& batch, const std::vector<inbox::LeaseKey>& lo
     }
     unrecorded_ -= counts.events();
   }
-  if (!lost_ids.empty()) {
+  if (lost_events > 0) {
     log_.warn("settler.leases_lost", {{"deliveries", lost_ids.size()}, {"events", lost_events}});
   }
 }
 
 /// `events`: of the settlement that was refused.
 void Settler::note_lost(Run& run, std::int64_t events) {
-  count_lost(run);
   run.lost = true;
   std::int64_t reported = 0;
   if (const auto at = reported_.find(&run); at != reported_.end()) {

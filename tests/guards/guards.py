@@ -25,6 +25,8 @@ GUARDS = [
           " and s.owner = $2::uuid", "", "integration_delivery"),
     Guard("a sequence with a changed fence is drained", "src/queue/sequences.cpp",
           "must_go || found->other_fence", "must_go", "unit_queue"),
+    Guard("in a sequence a lease lost after a transaction in doubt is lost", "src/settler/settler.cpp",
+          "!was_in_doubt || run.lease.sequence", "!was_in_doubt", "unit_settler"),
     Guard("another server's answer changes the fences of deliveries", "sql/queries/change_fences.sql",
           "update inbox.delivery d set fence = hashtextextended(gen_random_uuid()::text, 0)",
           "update inbox.delivery d set fence = d.fence", "process_database", "after a failover that lost*"),

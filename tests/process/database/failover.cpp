@@ -156,3 +156,26 @@ TEST_CASE("a restart of PostgreSQL repeats only running calls, and no other inst
   CHECK(daemon->stop() == ExitStatus{0, 0});
   CHECK(other.stop() == ExitStatus{0, 0});
 }
+
+// The outcome is in doubt, and the restart has changed the fence of its row.
+TEST_CASE("after a restart of PostgreSQL amid a settlement, an event runs again before the next event of its key") {
+  PrivatePostgres server;
+  OrderFixture fixture{1, {}, server.url()};
+  const auto daemon = fixture.start();
+  Session other{server.url(), fixture.database.schema()};
+  other.run("begin");
+  other.run("lock table inbox.outcome in share mode");
+  fixture.events.produce(20, [](int) { return KeyedEvents::Made{.key = "order"}; });
+  fixture.database.wait_for("the first outcome waits",
+                            "select count(*) from pg_stat_activity where application_name = 'inboxd settler' "
+                            "and wait_event_type = 'Lock'",
+                            1);
+  server.stop();
+  server.start();
+  fixture.database.session().close();
+  CHECK(fixture.wait_done().is_perfect());
+  std::vector<int> wanted(21);
+  std::iota(wanted.begin() + 1, wanted.end(), 0);  // the first event's outcome was lost
+  CHECK(fixture.events.calls_of("order") == wanted);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+}

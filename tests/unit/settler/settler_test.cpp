@@ -175,6 +175,22 @@ TEST_CASE("a settlement recorded by a transaction in doubt does not count as a l
   CHECK(fixture.settler.counters().lost == 0);
 }
 
+// A restart of the server has changed the fence, and the first attempt may have failed.
+TEST_CASE("in a sequence, a lease that is lost after a transaction in doubt frees no later event of its key") {
+  SettlerFixture fixture;
+  auto lease = lease_of(offsets_from(0, 10));
+  lease.sequence = 3;
+  const auto run = run_of(std::move(lease), {}, fixture.owner);
+  fixture.database.answers = {fault(inbox::Fault::in_doubt), std::vector<inbox::LeaseKey>{run->lease.key}};
+  fixture.settler.start();
+  fixture.settler.report(one({run, 0, 4, {}}));
+  REQUIRE(eventually([&] { return fixture.settler.idle(); }));
+  CHECK(fixture.owner->all_lost() == std::vector<std::int64_t>{1});
+  CHECK(fixture.owner->all_settled().empty());
+  CHECK(fixture.settler.counters().lost == 0);
+  CHECK(fixture.settler.counters().done == 0);
+}
+
 TEST_CASE("a message that the server's encoding cannot hold is written in ASCII") {
   SettlerFixture fixture;
   fixture.database.answers = {fault(inbox::Fault::poison)};
