@@ -228,6 +228,19 @@ std::int64_t SimulatedDatabase::renew(int owner, const RenewLeases& it, Instant 
   return out;
 }
 
+void SimulatedDatabase::change_fences(int owner) {
+  for (auto& [number, sequence] : sequences) {
+    if (sequence.owner != owner) continue;
+    sequence.fence = -++next_fence;
+    trace.write("new_fence", number, sequence.fence);
+    for (auto& [id, row] : rows) {
+      if (row.sequence != number || row.owner != owner) continue;
+      row.fence = -++next_fence;
+      trace.write("new_row_fence", owner, id, row.fence);
+    }
+  }
+}
+
 void SimulatedDatabase::release(Row& row, Instant now) {
   row.owner = 0;
   row.fence = 0;

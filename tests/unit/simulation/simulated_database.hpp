@@ -97,6 +97,9 @@ struct SimulatedDatabase {
   /// One transaction. The lost leases; nothing happens if there are any.
   std::vector<inbox::LeaseKey> settle(int owner, const std::vector<inbox::Settlement>& all, Instant now);
 
+  /// Before the first statement of a process on another server.
+  void change_fences(int owner);
+
   // Operators.
   void replay(const Place& place, Instant now);
   void change_order(const std::string& to, Instant now);
@@ -104,6 +107,8 @@ struct SimulatedDatabase {
   void order_by_offset();
   std::optional<std::int32_t> sequence_of(std::int32_t shard) const;
   bool owns(int owner, const inbox::LeasedRun& run) const;
+  /// Also if their fences were changed.
+  bool owns_row_and_sequence(int owner, const inbox::LeasedRun& run) const;
 
   /// The rows of a sequence before an event of its key that has no outcome.
   std::optional<Place> earlier_of_key(const Place& place) const;

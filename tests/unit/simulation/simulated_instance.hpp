@@ -98,6 +98,7 @@ struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this
   std::uint32_t stopped = 0;  ///< for so many steps
   std::uint32_t paused = 0;   ///< the same
   bool loses_answer = false;
+  bool meets_other_server = false;  ///< its next statement is the first on that server
 
   // The claimer, and its open question.
   bool is_claimer_awake = true;
@@ -114,7 +115,8 @@ struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this
     bool is_calling = false;
     bool is_asleep = false;  ///< it found no events, and nothing has woken it since
     bool is_on_trial = false;
-    std::map<Place, CallKey> open;  ///< the events of the running call or transaction
+    /// The events of the running call or transaction; after a change of the mode perhaps an event under two fences.
+    std::multimap<Place, CallKey> open;
     std::optional<std::int64_t> version{};  ///< of the order, if the instance had the leases when the call began
     dispatcher::HandlerQueue::Work work;
   };
@@ -126,6 +128,7 @@ struct SimulatedInstance final : settler::RunOwner, std::enable_shared_from_this
     std::shared_ptr<settler::Run> run;
     settler::RunSettlement settlement;
     std::optional<bool> is_lost{};
+    bool was_in_doubt = false;
   };
   std::optional<Settling> settling;
 

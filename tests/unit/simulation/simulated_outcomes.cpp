@@ -65,8 +65,12 @@ void SimulatedDatabase::record(const Row& row, std::int64_t offset, bool is_done
 }
 
 bool SimulatedDatabase::owns(int owner, const inbox::LeasedRun& run) const {
+  return owns_row_and_sequence(owner, run) && rows.at(run.key.delivery_id).fence == run.key.fence;
+}
+
+bool SimulatedDatabase::owns_row_and_sequence(int owner, const inbox::LeasedRun& run) const {
   const auto at = rows.find(run.key.delivery_id);
-  if (at == rows.end() || at->second.owner != owner || at->second.fence != run.key.fence) return false;
+  if (at == rows.end() || at->second.owner != owner) return false;
   const auto of = at->second.sequence ? sequences.find(*at->second.sequence) : sequences.end();
   return !at->second.sequence || (of != sequences.end() && of->second.owner == owner);
 }

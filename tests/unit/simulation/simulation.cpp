@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace inboxd::test {
 namespace {
@@ -54,6 +55,32 @@ void Simulation::crash(std::size_t number) {
   instance.reported.clear();
   for (auto& worker : instance.pool) worker.batch.reset();
   instance.machine.reset();
+}
+
+/// No commit is lost. Answers on their way are, and so are open transactions.
+void Simulation::restart_server() {
+  for (auto& each : instances_) {
+    each->meets_other_server = true;
+    if (each->request) each->answer = inbox::DatabaseFailure{inbox::Fault::reconnect, "", "restart"};
+    if (each->storing && each->storing->is_asked) each->storing->is_in_doubt = true;
+    if (each->settling) {
+      each->settling->is_lost.reset();
+      each->settling->was_in_doubt = true;
+    }
+    if (!settings_.needs.sql) continue;
+    for (auto& worker : each->pool) {
+      if (!worker.batch || worker.open.empty()) continue;
+      undo(worker);
+      worker.batch->rewind();
+      worker.is_calling = false;
+    }
+  }
+}
+
+/// For a statement of the instance.
+SimulatedDatabase& Simulation::database_for(SimulatedInstance& instance) {
+  if (std::exchange(instance.meets_other_server, false)) database_.change_fences(instance.owner);
+  return database_;
 }
 
 void Simulation::assign(std::int32_t shard, std::size_t number) {
@@ -109,12 +136,12 @@ void Simulation::ingest(SimulatedInstance& instance, std::uint32_t random, bool 
   const auto shard = storing.part.shard_id;
   if (!storing.is_asked) {
     storing.is_asked = true;
-    storing.born = database_.ingest(instance.owner, storing.batch, now_);
+    storing.born = database_for(instance).ingest(instance.owner, storing.batch, now_);
     storing.is_in_doubt = std::exchange(instance.loses_answer, false);
     return;
   }
   if (storing.is_in_doubt) {
-    if (storing.born) database_.release_born(instance.owner, storing.batch.fence, now_);
+    if (storing.born) database_for(instance).release_born(instance.owner, storing.batch.fence, now_);
     if (storing.room.events > 0) queue.release(storing.room.events);
   } else if (storing.born) {
     std::int64_t left = storing.room.events;
@@ -163,7 +190,7 @@ void Simulation::ask(SimulatedInstance& instance) {
     return;
   }
   if (!instance.answer) {
-    instance.answer = database_.ask(instance.owner, *instance.request, instance.statements++, now_);
+    instance.answer = database_for(instance).ask(instance.owner, *instance.request, instance.statements++, now_);
     return;
   }
   if (std::exchange(instance.loses_answer, false)) {
@@ -230,6 +257,7 @@ void Simulation::act(const Step& step) {
       database_.trace.write("backup");
     }
   }
+  if (step.kind == Kind::restart) restart_server();
   if (step.kind == Kind::hold && !database_.pause.is_paused) database_.pause = {true, false, false, 0, {}};
   if (step.kind == Kind::resume) database_.resume();
   if (step.kind == Kind::rebalance) assign(1 + static_cast<std::int32_t>(value % readers_.size()), number);

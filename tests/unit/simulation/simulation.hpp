@@ -34,6 +34,7 @@ struct Step {
     restore,
     hold,     ///< a pause of all instances
     resume,
+    restart,  ///< of the database server
   };
   Kind kind = Kind::wait;
   std::uint32_t random = 0;
@@ -65,6 +66,8 @@ class Simulation final {
   void act(const Step& step);
   void start(std::size_t number);
   void crash(std::size_t number);
+  void restart_server();
+  SimulatedDatabase& database_for(SimulatedInstance& instance);
   void assign(std::int32_t shard, std::size_t number);
   void ingest(SimulatedInstance& instance, std::uint32_t random, bool may_begin);
   void ask(SimulatedInstance& instance);

@@ -38,7 +38,7 @@ SimulationSettings settings_of(std::uint64_t seed) {
 std::vector<Step> steps_of(std::uint64_t seed, std::size_t count) {
   std::mt19937_64 random{seed + 1};
   // Of 1,000 steps, so many of each kind. Faults are rare, or nothing else happens.
-  static constexpr std::array<std::pair<Kind, int>, 17> kinds{{{Kind::wait, 94},
+  static constexpr std::array<std::pair<Kind, int>, 18> kinds{{{Kind::wait, 86},
                                                                {Kind::wait_long, 12},
                                                                {Kind::ingest, 100},
                                                                {Kind::ask, 320},
@@ -54,7 +54,8 @@ std::vector<Step> steps_of(std::uint64_t seed, std::size_t count) {
                                                                {Kind::reload, 3},
                                                                {Kind::restore, 1},
                                                                {Kind::hold, 2},
-                                                               {Kind::resume, 14}}};
+                                                               {Kind::resume, 14},
+                                                               {Kind::restart, 8}}};
   std::vector<Step> out;
   while (out.size() < count) {
     int place = static_cast<int>(random() % 1'000);

@@ -40,7 +40,7 @@ std::vector<Step> shortened(const SimulationSettings& settings, std::vector<Step
 std::string text_of(const std::vector<Step>& steps) {
   static constexpr std::array names{"wait",  "wait_long", "ingest",    "ask",   "work",   "settle", "review", "lose",
                                     "crash", "stop",      "rebalance", "pause", "replay", "reload", "restore",
-                                    "hold", "resume"};
+                                    "hold", "resume",    "restart"};
   std::string out;
   for (const Step& step : steps) {
     out += std::string{names[static_cast<std::size_t>(step.kind)]} + "(" + std::to_string(step.random) + ") ";

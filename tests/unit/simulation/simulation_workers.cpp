@@ -30,7 +30,7 @@ void Simulation::note_call(const SimulatedInstance& instance, SimulatedInstance:
         violation_ = "a call of " + std::to_string(place.second) + " outside its window";
       }
       const bool is_checked = database_.order != "batch" && lease.sequence && key_of(place) != 0 &&
-                              database_.owns(instance.owner, lease);
+                              database_.owns_row_and_sequence(instance.owner, lease);
       const auto earlier = is_checked ? database_.earlier_of_key(place) : std::nullopt;
       if (earlier && !worker.open.contains(*earlier)) {
         violation_ = "a call of " + std::to_string(place.first) + ":" + std::to_string(place.second) +
@@ -168,7 +168,7 @@ void Simulation::commit(SimulatedInstance& instance, SimulatedInstance::Worker& 
     all.push_back({each.run(), each.take(0.5)});
     settlements.push_back(all.back().settlement.settlement);
   }
-  const auto lost = database_.settle(instance.owner, settlements, now_);
+  const auto lost = database_for(instance).settle(instance.owner, settlements, now_);
   if (lost.empty()) {
     worker.open.clear();
     for (const auto& each : all) note_settled(instance, each);
@@ -196,14 +196,18 @@ void Simulation::settle(SimulatedInstance& instance) {
     return;
   }
   if (!settling->is_lost) {
-    settling->is_lost = !database_.settle(instance.owner, {settling->settlement.settlement}, now_).empty();
-    // In doubt: the same once more. Outcomes that are recorded count as lost then.
-    if (std::exchange(instance.loses_answer, false)) settling->is_lost.reset();
+    settling->is_lost =
+        !database_for(instance).settle(instance.owner, {settling->settlement.settlement}, now_).empty();
+    // In doubt: the same once more. Outcomes that are recorded look lost then.
+    if (std::exchange(instance.loses_answer, false)) {
+      settling->is_lost.reset();
+      settling->was_in_doubt = true;
+    }
     return;
   }
   const auto done = std::exchange(settling, std::nullopt);
   settler::Run& run = *done->run;
-  if (*done->is_lost) {
+  if (*done->is_lost && (!done->was_in_doubt || run.lease.sequence)) {
     std::int64_t events = done->settlement.counts.events();
     std::erase_if(instance.reported, [&](const auto& each) {
       if (each.run() != done->run) return false;
