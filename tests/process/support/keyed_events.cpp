@@ -62,8 +62,9 @@ std::string KeyedEvents::out_of_order(const std::string& handler, bool only_firs
     const auto [known, is_first] = last.try_emplace(at->second.key, -1);
     const int number = at->second.number;
     if (number != known->second && number != known->second + 1 && ++found <= 5) {
-      out += at->second.key + ": " + std::to_string(number) + " after " + std::to_string(known->second) + ", partition " +
-             std::to_string(call.partition) + ", offset " + std::to_string(call.offset) + ", its calls:";
+      out += at->second.key + ": " + std::to_string(number) + " after " + std::to_string(known->second) +
+             ", partition " + std::to_string(call.partition) + ", offset " + std::to_string(call.offset) +
+             ", its calls:";
       for (const Recorded& each : earlier) {
         out += " attempt " + std::to_string(each.attempt) + " by process " + std::to_string(each.process_id) + " at " +
                std::to_string(each.monotonic_ms) + " ms,";
