@@ -2,9 +2,9 @@
 -- started or replaced, and may have lost commits that the process remembers. With the former fences it leases nothing
 -- more, and records no outcome of an event while earlier events of its key are pending again. It drains the sequences
 -- and takes them again, which ends the leases of deliveries that it has settled and forgotten. Until then it stays
--- their owner: another process would run events beside its running calls. Locks: the sequences, in order, then their
--- leased deliveries, SKIP LOCKED: before the first of these statements the process has none on that server. Indexes:
--- delivery_order and delivery_lane.
+-- their owner: another process would run events beside its running calls. No process has crashed, so that the claims
+-- which end do not count. Locks: the sequences, in order, then their leased deliveries, SKIP LOCKED: before the first
+-- of these statements the process has none on that server. Indexes: delivery_order and delivery_lane.
 with owned as materialized (
   select s.handler_id, s.sequence from inbox.sequence s
   where s.owner = $1::uuid order by s.handler_id, s.sequence for no key update of s),
@@ -25,6 +25,6 @@ leased as materialized (
     and d.owner = $1::uuid
   for update of d skip locked),
 refenced as (
-  update inbox.delivery d set fence = hashtextextended(gen_random_uuid()::text, 0)
+  update inbox.delivery d set fence = hashtextextended(gen_random_uuid()::text, 0), claims = greatest(d.claims - 1, 0)
   from leased l where d.delivery_id = l.delivery_id)
 select count(*) from fenced

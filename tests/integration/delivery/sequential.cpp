@@ -73,6 +73,21 @@ TEST_CASE("whoever changes the fence of a sequence leaves it to its owner, which
   }
 }
 
+TEST_CASE("another server's first statement ends leases in sequences, uncharged, and their owner claims them again") {
+  InOrder in_order;
+  in_order.store(3);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto before = in_order.claim();
+  REQUIRE(offsets_of(before) == Texts{"{[0,3)}"});
+  in_order.database().run(inbox::statements::change_fences.sql, {in_order.inbox.owner.text()});
+  CHECK_FALSE(in_order.settle(all_done(before.claimed.runs[0])));
+  in_order.take(in_order.inbox.owner, 2);
+  const auto after = in_order.claim(2);
+  REQUIRE(offsets_of(after) == Texts{"{[0,3)}"});
+  CHECK(after.claimed.runs[0].claims == 1);
+  CHECK(in_order.settle(all_done(after.claimed.runs[0])));
+}
+
 // fault: owner stopped (SIGSTOP) past its lease, then woken
 TEST_CASE("a takeover ends the leases of the earlier owner, who can settle nothing") {
   InOrder in_order;
