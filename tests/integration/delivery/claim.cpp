@@ -351,6 +351,9 @@ TEST_CASE("leases in flight are renewed by id and fence, not leases that were lo
   CHECK(inbox.database().number(
             "select count(*) from inbox.delivery where due_at > clock_timestamp() + interval '50 s'") == 3);
   CHECK(inbox::renew(inbox.connection(), base::random_uuid(), keys, milliseconds{90'000}) == 0);
+  auto others = keys;
+  for (auto& key : others) ++key.fence;
+  CHECK(inbox::renew(inbox.connection(), inbox.owner, others, milliseconds{90'000}) == 0);
 
   Session holder{inbox.database().url(), inbox.database().schema()};
   holder.run("begin; select * from inbox.delivery where delivery_id = " + std::to_string(keys[0].delivery_id) +

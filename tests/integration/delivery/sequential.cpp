@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <limits>
+#include <thread>
 
 #include "integration/delivery/in_order.hpp"
 #include "statements.hpp"
@@ -25,6 +26,32 @@ TEST_CASE("a sequence has one owner, until its lease ends or it is released") {
   CHECK(in_order.take(in_order.inbox.owner, 6).empty());  // an old fence releases nothing
   inbox::release_sequences(in_order.connection(), other, in_order.handler, {{in_order.sequence, 4}});
   CHECK(in_order.take(in_order.inbox.owner, 7) == Numbers{in_order.sequence});
+}
+
+TEST_CASE("of two instances that find a sequence without an owner, the second does not take it from the first") {
+  InOrder in_order;
+  const auto order = in_order.database().text("select order_settings from inbox.handler");
+  Session first{in_order.database().url(), in_order.database().schema()};
+  first.run("begin; select pg_advisory_xact_lock(1768841848, 'inbox.routing'::regclass::oid::int)");
+  const auto connection = in_order.inbox.connect();
+  Numbers taken{0};
+  std::thread second{[&] {
+    taken = inbox::take_sequences(*connection, in_order.inbox.owner, in_order.handler, 1, lease, {in_order.sequence},
+                                  false, order);
+  }};
+  in_order.database().wait_for(
+      "the second has found the sequence, and waits",
+      "select count(*) from pg_stat_activity where " + first.text("select pg_backend_pid()") +
+          " = any (pg_blocking_pids(pid))",
+      1);
+  const auto other = base::random_uuid();
+  CHECK(first.number("select * from inbox.take_sequences($1, $2, 2, '1 h', array[$3::int], false, $4)",
+                     {std::to_string(in_order.handler), other.text(), std::to_string(in_order.sequence), order}) ==
+        in_order.sequence);
+  first.run("commit");
+  second.join();
+  CHECK(taken.empty());
+  CHECK(in_order.database().text("select owner from inbox.sequence") == other.text());
 }
 
 TEST_CASE("a sequence that another instance wants is marked for its owner") {
@@ -53,6 +80,8 @@ TEST_CASE("whoever changes the fence of a sequence leaves it to its owner, which
   };
   in_order.take(in_order.inbox.owner, 1);
   CHECK_FALSE(renewed(in_order.inbox.owner).at(0).other_fence);
+  in_order.store(1);
+  const auto claimed = in_order.claim();
   in_order.database().run(inbox::statements::change_fences.sql, {in_order.inbox.owner.text()});
   in_order.expire();
   const auto other_fence = renewed(in_order.inbox.owner).at(0).other_fence;
@@ -60,6 +89,7 @@ TEST_CASE("whoever changes the fence of a sequence leaves it to its owner, which
   CHECK(in_order.take(other, 2).empty());
   CHECK(renewed(other).empty());
   CHECK(state_of(in_order.claim(1)) == State::lost);
+  CHECK_FALSE(in_order.settle(all_done(claimed.claimed.runs.at(0))));
   const auto release = [&](std::int64_t fence) {
     inbox::release_sequences(in_order.connection(), in_order.inbox.owner, in_order.handler,
                              {{in_order.sequence, fence}});
@@ -105,6 +135,16 @@ TEST_CASE("a takeover ends the leases of the earlier owner, who can settle nothi
   REQUIRE(offsets_of(after) == Texts{"{[0,10)}", "{[10,20)}"});
   CHECK_FALSE(in_order.settle(all_done(before.claimed.runs[0])));
   CHECK(in_order.settle(all_done(after.claimed.runs[0])));
+}
+
+TEST_CASE("after a process has released a sequence it settles nothing in it, also under leases that it kept") {
+  InOrder in_order;
+  in_order.store(10);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto claimed = in_order.claim();
+  inbox::release_sequences(in_order.connection(), in_order.inbox.owner, in_order.handler, {{in_order.sequence, 1}});
+  CHECK_FALSE(in_order.settle(Outcome{claimed.claimed.runs.at(0)}.retry(0, hour).wait({1}).out));
+  CHECK(in_order.database().number("select count(*) from inbox.delivery where events = 10") == 1);
 }
 
 TEST_CASE("sequences without an owner are found by their pending rows, even if all are rows of lanes") {

@@ -61,6 +61,18 @@ TEST_CASE("a zombie's batch at an old offset is refused, whatever new events it 
   CHECK(inbox.database().number("select count(*) from inbox.event") == 5);
 }
 
+TEST_CASE("a batch that begins below or above the position is refused, although no batch began there before") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch{inbox}.at(shard, 0).events(5).store(inbox.connection());
+  for (const auto expected : {3, 7}) {
+    const auto result = Batch{inbox}.at(shard, expected).events(4).store(inbox.connection());
+    CHECK(result.mismatched == std::vector<std::int32_t>{shard});
+    CHECK(result.stored == 0);
+  }
+  CHECK(inbox.position("orders") == 5);
+}
+
 TEST_CASE("a batch of an old epoch is refused although its offset matches the newest row") {
   Inbox inbox;
   const auto shard = inbox.add_shard("orders");
