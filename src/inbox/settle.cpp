@@ -141,8 +141,10 @@ std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
   };
   const std::size_t done_count = count(only_done);
   const bool has_parts = count(is_all_done) < done_count;
+  // A single statement locks the rows that other transactions may share, in order of their ids.
+  const bool is_mixed = has_parts && done_count < settlements.size();
   for (const Settlement& settlement : settlements) {
-    if (!only_done(settlement)) {
+    if (is_mixed || !only_done(settlement)) {
       others.add(settlement);
     } else {
       has_parts ? parts.add(settlement) : done.add(settlement);
@@ -165,7 +167,7 @@ std::vector<LeaseKey> settle(Connection& connection, const base::Uuid& owner,
       for (const auto& row : access.run_in(tx, statements::settle, parameters(owner_text, others))) {
         settled.insert(pair_of(others.keys.at(row[0].as<std::size_t>() - 1)));
       }
-      if (done_count > 0) note_done(access.run_in(tx, statement, done_parameters()));
+      if (done_count > 0 && !is_mixed) note_done(access.run_in(tx, statement, done_parameters()));
       return true;
     });
   }

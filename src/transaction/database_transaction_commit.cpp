@@ -64,17 +64,20 @@ void DatabaseTransaction::add_settlements(inbox::Pipeline& pipeline,
                                           const std::vector<inbox::Settlement>& settlements) {
   inbox::DoneArrays done;
   inbox::SettledArrays others;
-  bool any_done = false, any_others = false;
+  bool any_done = false;
   std::vector<const inbox::Settlement*> parts;
+  // Beside a failed event, parts go into its statement: another worker may share their rows and its own, and two
+  // statements would lock them in another order than that worker does.
+  const bool any_others =
+      std::any_of(settlements.begin(), settlements.end(), [](const auto& one) { return !inbox::only_done(one); });
   for (const inbox::Settlement& settlement : settlements) {
     if (inbox::is_all_done(settlement)) {
       done.add(settlement);
       any_done = true;
-    } else if (inbox::only_done(settlement)) {
-      parts.push_back(&settlement);
-    } else {
+    } else if (any_others) {
       others.add(settlement);
-      any_others = true;
+    } else {
+      parts.push_back(&settlement);
     }
   }
   const auto add_arrays = [&](auto& arrays, const inbox::Statement& statement) {
@@ -83,7 +86,7 @@ void DatabaseTransaction::add_settlements(inbox::Pipeline& pipeline,
     arrays.each([&](inbox::ArrayParameter& array) { parameters.add(array.finish()); });
     add_own(pipeline, statement, parameters);
   };
-  // First the statement that may lock sequences, then deliveries in order of their ids: as all settlements.
+  // First the statement that may lock sequences, as all settlements. Deliveries are locked in order of their ids.
   if (any_others) add_arrays(others, inbox::statements::tx_settle);
   std::sort(parts.begin(), parts.end(), [](const inbox::Settlement* a, const inbox::Settlement* b) {
     return a->key.delivery_id < b->key.delivery_id;

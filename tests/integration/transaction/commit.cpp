@@ -56,6 +56,44 @@ TEST_CASE("two transactions that settle the last parts of one run at the same ti
   CHECK(fixture.inbox.database().number("select count(*) from inbox.delivery") == 0);
 }
 
+TEST_CASE("a failed event and a part of another row are settled without a deadlock beside a worker that shares both") {
+  HandlerTransactionFixture fixture{10};
+  auto& database = fixture.inbox.database();
+  const auto first = std::to_string(fixture.run->key.delivery_id);
+  const auto second = database.number(
+      "insert into inbox.delivery (handler_id, shard_id, pending, events, claims, owner, fence, due_at, received_from, "
+      "received_to) select handler_id, shard_id, '{[5,10)}', 5, claims, owner, fence, due_at, received_from, "
+      "received_to from inbox.delivery returning delivery_id");
+  database.run("update inbox.delivery set pending = '{[0,5)}', events = 5 where delivery_id = $1", {first});
+  inbox::Settlement failed;
+  failed.key = {second, fixture.run->key.fence};
+  inbox::RetryGroup again;
+  again.offsets.add(fixture.run->events[5]->offset);
+  again.delay = milliseconds{60'000};
+  again.last_error = "sql.P0001: not yet";
+  failed.retries.push_back(again);
+  failed.failures.push_back({fixture.run->events[5]->event_id, 1, "sql.P0001", "not yet", milliseconds{1}});
+
+  Session other{database.url(), database.schema()};
+  const auto take = [&](const std::string& offsets, const std::string& row) {
+    other.run(
+        "update inbox.delivery set pending = pending - $1::int8multirange, events = events - 1 "
+        "where delivery_id = $2",
+        {offsets, row});
+  };
+  other.run("begin");
+  take("{[1,2)}", first);
+  transaction::CommitEnd end;
+  std::thread ours{[&] { end = fixture.transaction->commit({failed, fixture.done(0, 1)}); }};
+  database.wait_for("it to wait for the row", "select count(*) from pg_locks where not granted", 1);
+  CHECK_NOTHROW(take("{[6,7)}", std::to_string(second)));
+  CHECK_NOTHROW(other.run("commit"));
+  ours.join();
+  CHECK(end.kind == Kind::committed);
+  CHECK(database.text("select string_agg(pending::text, ' ' order by lower(pending)) from inbox.delivery") ==
+        "{[2,5)} {[5,6)} {[7,10)}");
+}
+
 TEST_CASE("events that are no longer pending cannot be settled, and the writes roll back") {
   HandlerTransactionFixture fixture{10};
   fixture.inbox.database().run("update inbox.delivery set pending = '{[0,5)}', events = 5");
