@@ -4,10 +4,12 @@
 #   docker build -t inboxd .                       the image
 #   docker build -t inboxd:dev --target dev .      compilers, headers and `inboxd plugin check`, to build handlers in
 #
-# config/container/README.md shows how to add your own handler.
+# config/container/README.md shows how to add your own handler, and how to renew the base image's digest.
+
+ARG BASE=debian:trixie-slim@sha256:3a39a0592364683e6bab97937b72cad5a8fa6dcbbee90edb3bb48c7f8e94f258
 
 # Build dependencies, in layers that change rarely.
-FROM debian:trixie-slim AS dependencies
+FROM ${BASE} AS dependencies
 WORKDIR /source
 COPY config/setup/common config/setup/install config/setup/
 RUN config/setup/install --build-packages \

@@ -1,6 +1,8 @@
 // The manifests for compose and Kubernetes are valid, with configurations that inboxd accepts.
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
+#include <filesystem>
+#include <regex>
 
 #include "package/support/packages.hpp"
 #include "support/daemon_process.hpp"
@@ -9,6 +11,18 @@
 using namespace inboxd::support;
 
 namespace {
+
+/// Lines of a file that name an image to pull, but no digest.
+std::string without_digest(const std::string& file, const std::string& line) {
+  static const std::regex pinned{"[^@ ]+:[^@ ]+@sha256:[0-9a-f]{64}"};
+  const std::string text = read_file(source_file(file));
+  const std::regex names{"\n *" + line + " *(\\S+)"};
+  std::string out;
+  for (auto at = std::sregex_iterator{text.begin(), text.end(), names}; at != std::sregex_iterator{}; ++at) {
+    if (!std::regex_match((*at)[1].str(), pinned)) out += (*at)[1].str() + " ";
+  }
+  return out;
+}
 
 std::string yaml_of(const std::filesystem::path& path, const std::string& expression) {
   return must({"/usr/bin/python3", "-c",
@@ -26,6 +40,31 @@ TEST_CASE("docker-compose accepts the compose file, and inboxd accepts its confi
   must({daemon_program(), "--config", source_file("config/compose/inboxd.yaml"), "check", "--offline"});
   CHECK(yaml("docker-compose.yml", "d['services']['inboxd']['read_only']") == "True\n");
   CHECK(yaml("docker-compose.yml", "d['services']['inboxd']['cap_drop']") == "['ALL']\n");
+}
+
+TEST_CASE("each base image has a digest, and renew-images writes the digests that the registry has now") {
+  CHECK(without_digest("Dockerfile", "ARG BASE=").empty());
+  CHECK(without_digest("Dockerfile", "FROM") == "${BASE} dependencies build dependencies scratch ");  // stages
+  CHECK(without_digest("docker-compose.yml", "image:") == "inboxd ");                              // built here
+
+  const TempFolder folder;
+  std::filesystem::create_directories(folder / "config/container");
+  std::filesystem::create_directories(folder / "bin");
+  for (const char* const file : {"Dockerfile", "docker-compose.yml", "config/container/renew-images"}) {
+    std::filesystem::copy_file(source_file(file), folder / file);
+  }
+  write_file(folder / "bin/docker", "#!/bin/sh\nprintf 'sha256:%064d' 7\n");
+  std::filesystem::permissions(folder / "bin/docker", std::filesystem::perms::owner_all);
+  const auto renew = [&] {
+    return must({"/usr/bin/env", "PATH=" + (folder / "bin").string() + ":/usr/bin:/bin",
+                 (folder / "config/container/renew-images").string()});
+  };
+  const std::string now = "debian:trixie-slim@sha256:" + std::string(63, '0') + "7";
+  CHECK(read_file(folder / "Dockerfile").find(now) == std::string::npos);
+  renew();
+  CHECK(read_file(folder / "Dockerfile").find("ARG BASE=" + now) != std::string::npos);
+  CHECK(renew() == "apache/kafka:4.1.0: unchanged\ndebian:trixie-slim: unchanged\npostgres:17: unchanged\n"
+                   "python:3.13-slim: unchanged\n");
 }
 
 TEST_CASE("bash accepts the scripts of the compose example") {
