@@ -9,6 +9,19 @@
 using namespace inboxd;
 using namespace inboxd::support;
 
+namespace {
+
+/// The fixture's only topic, whose broker takes any timestamp.
+std::string read_topic_of_any_time(DaemonFixture& fixture) {
+  const std::string any{"9223372036854775807"};
+  auto name = fixture.kafka.create_topic(
+      1, "", {{"message.timestamp.after.max.ms", any}, {"message.timestamp.before.max.ms", any}});
+  fixture.config.topics = {"{name: " + name + "}"};
+  return name;
+}
+
+}  // namespace
+
 // fault: tombstone
 // fault: empty value
 // fault: null key
@@ -71,10 +84,7 @@ TEST_CASE("records without an id, with a bad id or too large go to quarantine, r
 // fault: absurd timestamps
 TEST_CASE("records with absurd times are stored, handled and shown with them, without an error loop") {
   DaemonFixture fixture{1};
-  const auto odd = fixture.kafka.create_topic(1, "",
-                                              {{"message.timestamp.after.max.ms", "9223372036854775807"},
-                                               {"message.timestamp.before.max.ms", "9223372036854775807"}});
-  fixture.config.topics = {"{name: " + odd + "}"};
+  const auto odd = read_topic_of_any_time(fixture);
   const std::vector<std::int64_t> times{1, -86'400'000, 253'402'300'800'000, 9'224'318'016'000'000,
                                         std::numeric_limits<std::int64_t>::max() / 1000,
                                         std::numeric_limits<std::int64_t>::max()};
@@ -119,10 +129,7 @@ TEST_CASE("records with absurd times are stored, handled and shown with them, wi
 
 TEST_CASE("record timestamps in seconds, microseconds and nanoseconds are told by their magnitude, and do not expire") {
   DaemonFixture fixture{1};
-  const auto odd = fixture.kafka.create_topic(1, "",
-                                              {{"message.timestamp.after.max.ms", "9223372036854775807"},
-                                               {"message.timestamp.before.max.ms", "9223372036854775807"}});
-  fixture.config.topics = {"{name: " + odd + "}"};
+  const auto odd = read_topic_of_any_time(fixture);
   fixture.config.handlers[0].more = {"expire_after: 1h"};
   const auto now = fixture.database.number("select extract(epoch from clock_timestamp())::bigint");
   std::vector<Message> messages;
@@ -144,10 +151,7 @@ TEST_CASE("record timestamps in seconds, microseconds and nanoseconds are told b
 // fault: absurd timestamps
 TEST_CASE("a record timestamp before 1970 is kept in dead letters and in quarantine") {
   DaemonFixture fixture{1};
-  const auto odd = fixture.kafka.create_topic(1, "",
-                                              {{"message.timestamp.after.max.ms", "9223372036854775807"},
-                                               {"message.timestamp.before.max.ms", "9223372036854775807"}});
-  fixture.config.topics = {"{name: " + odd + "}"};
+  const auto odd = read_topic_of_any_time(fixture);
   fixture.set("dead_type", "Deadly");
   const std::string time = "-86400000";
   Message dead = event_message(odd, "4e000000-0000-4000-8000-000000000000", "{}", "Deadly");
