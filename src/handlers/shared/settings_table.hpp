@@ -11,12 +11,12 @@ namespace handlers {
 /// A setting of a shipped handler.
 struct Setting {
   const char* name;
-  const char* otherwise;  ///< the default as written in YAML, or `required` or `none`
+  std::string_view otherwise;  ///< the default as written in YAML, or `required` or `none`
   const char* meaning;    ///< Markdown, a row of the handler's page in config/handlers
 };
 
-inline constexpr const char* required = "required";
-inline constexpr const char* none = "none";
+inline constexpr std::string_view required = "required";
+inline constexpr std::string_view none = "none";
 
 /// The settings of a handler: its constructor takes the defaults from here, and its page is generated from here. A
 /// setting without a default, or with another kind of default, does not compile.
@@ -27,9 +27,8 @@ struct SettingsTable {
   consteval const char* text(std::string_view name) const {
     for (const Setting& each : rows) {
       if (each.name != name) continue;
-      const std::string_view otherwise{each.otherwise};
-      if (otherwise == required || otherwise == none) throw "the setting has no default";
-      return each.otherwise;
+      if (each.otherwise == required || each.otherwise == none) throw "the setting has no default";
+      return each.otherwise.data();  // a literal, so it ends with a zero
     }
     throw "the table has no such setting";
   }

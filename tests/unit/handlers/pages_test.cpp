@@ -22,7 +22,8 @@ std::string rows_of(const handlers::SettingsTable<count>& table) {
   for (const handlers::Setting& each : table.rows) {
     const bool is_word = each.otherwise == handlers::required || each.otherwise == handlers::none;
     const std::string quote = is_word ? "" : "`";
-    out += std::string{"| `"} + each.name + "` | " + quote + each.otherwise + quote + " | " + each.meaning + " |\n";
+    out += std::string{"| `"} + each.name + "` | " + quote;
+    out.append(each.otherwise).append(quote + " | " + each.meaning + " |\n");
   }
   return out;
 }
