@@ -123,14 +123,18 @@ class Ledger:
         return last
 
     def applied_again(self):
-        """Of the list rows that a failover or a restore lost: (lost by the database, applied again)."""
+        """Of the list rows that a failover or a restore lost: (lost by the database, applied again).
+
+        Without those of persons, who may have been forgotten in between.
+        """
         if not self.rig.lost_lists:
             return 0, 0
         rows = self.rig.postgres.ask("select event_id, at from app.list", 60)
         now = dict(line.split("|") for line in rows.splitlines())
         lost = again = 0
         for before in self.rig.lost_lists:
-            changed = [event_id for event_id, at in before.items() if now.get(event_id) != at]
+            changed = [event_id for event_id, at in before.items()
+                       if now.get(event_id) != at and event_id not in self.forgotten]
             lost += len(changed)
             again += sum(event_id in now for event_id in changed)
         return lost, again
