@@ -72,7 +72,7 @@ def main() -> int:
     total = [0, 0, 0]
     failures: list[str] = []
     for tier in tiers:
-        of_tier = [test for test in tests if test.get("name").startswith(tier + "_")]
+        of_tier = [test for test in tests if (test.get("name") + "_").startswith(tier + "_")]
         counts = [sum(column) for column in zip(*map(cases, of_tier))] or [0, 0, 0]
         seconds = sum(float(test.get("time") or 0) for test in of_tier)
         print(f"{tier}: {counts[0]} passed, {counts[1]} failed, {counts[2]} skipped, {seconds:.0f} s" if any(counts)
