@@ -7,12 +7,13 @@ namespace inboxd::support {
 
 using std::chrono::milliseconds;
 
-inline constexpr milliseconds patience{30'000};
+/// The limit of waits for something that must happen; long, because machines that run tests stall for half a minute.
+inline constexpr milliseconds patience{120'000};
 
 /// Polls every millisecond until the condition holds; false at the timeout. For threads of this process, in a CHECK.
 bool eventually(const std::function<bool()>& condition, milliseconds within = patience);
 
-/// Polls until the condition holds; throws `not within 30 s: WHAT (STATE)` at the timeout.
+/// Polls until the condition holds; throws `not within 120 s: WHAT (STATE)` at the timeout.
 void wait_until(const std::string& what, const std::function<bool()>& condition, milliseconds within = patience,
                 const std::function<std::string()>& state = {});
 

@@ -55,7 +55,7 @@ TEST_CASE("a rebalance between two and three instances under load loses and doub
   REQUIRE(fixture.recording.processes().size() >= 3);
 }
 
-TEST_CASE("after one of two instances is killed, the other takes over within the lease") {
+TEST_CASE("after one of two instances is killed, the other takes over within the lease", "[alone]") {
   RecorderFixture fixture{1};
   const TempFolder folder;
   ConfigText stuck = fixture.config;

@@ -137,7 +137,7 @@ TEST_CASE("with PostgreSQL down under load, fetched records stay within ingest.q
   CHECK(most > before + 2 * mebibyte);  // it fetched up to the limit
   server.start();
   fixture.database.session().close();
-  CHECK(fixture.wait_done("recorder", milliseconds{90'000}).is_perfect());
+  CHECK(fixture.wait_done().is_perfect());
 }
 
 TEST_CASE("after a restore under load, events are replayed, and no stale settle touches a new run") {

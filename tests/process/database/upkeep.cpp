@@ -47,7 +47,9 @@ TEST_CASE("during a long back-fill the daemon writes its heartbeat, and the back
   daemon->wait_log(" events=400 dead_letters_answered=0 kind=maintenance.backfilled");
 }
 
-TEST_CASE("while many days are dropped the daemon writes its heartbeat, and a stop does not wait for the rest") {
+TEST_CASE(
+    "while many days are dropped the daemon writes its heartbeat, and a stop does not wait for the rest",
+    "[alone]") {
   PrivatePostgres server;
   DaemonFixture fixture{1, server.url()};
   fixture.migrate();

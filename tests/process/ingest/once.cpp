@@ -257,7 +257,7 @@ TEST_CASE(
     proxy.cut_at(Proxy::executes("ingest"), Proxy::Cut::after);
     fixture.produce(10);
     wait_until("the answer is lost", [&] { return proxy.cuts() == i + 1; });
-    CHECK(fixture.wait_done("recorder", milliseconds{15'000}).is_perfect());
+    CHECK(fixture.wait_done("recorder", milliseconds{50'000}).is_perfect());
   }
   WARN(daemon->count_in_log("kind=ingest.in_doubt_leases_released") << " of 5 batches in doubt were given back");
   CHECK(daemon->count_in_log("kind=ingest.in_doubt_leases_released") >= 1);

@@ -106,7 +106,7 @@ TEST_CASE("brokers that are silent past the deadline cost no attempt, and the or
   CHECK(PublishFixture::out_of_order(records) == "");
 }
 
-TEST_CASE("silent brokers delay the stop by no more than the drain") {
+TEST_CASE("silent brokers delay the stop by no more than the drain", "[alone]") {
   ProxiedFixture fixture;
   fixture.config.sections["shutdown"] = "drain: 1s";
   const auto daemon = fixture.start();

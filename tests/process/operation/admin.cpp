@@ -274,7 +274,7 @@ TEST_CASE("requests from pages of other sites are refused") {
 }
 
 // fault: hostile admin requests (foreign Host, cross-site form, slow client, huge body)
-TEST_CASE("hostile requests are refused, each with its reason, and ingest continues") {
+TEST_CASE("hostile requests are refused, each with its reason, and ingest continues", "[alone]") {
   AdminFixture admin{2, ", receive_timeout: 300ms, body_limit: 1KiB, header_limit: 2KiB"};
   auto daemon = admin.start();
   BackgroundProducer producer{admin.fixture, 500};

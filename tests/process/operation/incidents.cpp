@@ -40,7 +40,7 @@ Status wait_for(const ConfigText& config, const std::string& kind, const std::st
     return !out.finding.is_null() && out.finding.at("message").get<std::string>().find(part) != std::string::npos;
   };
   try {
-    wait_until("status has a finding " + kind, is_there, milliseconds{40'000});
+    wait_until("status has a finding " + kind, is_there);
   } catch (const std::exception&) {
     FAIL("no finding " << kind << " in " << out.text);
   }

@@ -28,7 +28,7 @@ int max_at_once(const std::vector<Recorded>& calls, std::int64_t takes_ms) {
 
 }  // namespace
 
-TEST_CASE("a rate holds over two instances, also after either is killed") {
+TEST_CASE("a rate holds over two instances, also after either is killed", "[alone]") {
   const std::string mode = GENERATE("single", "sequential");
   DaemonFixture fixture{4};
   fixture.config.handlers[0].more = {"mode: " + mode, "rate: 200/s", "concurrency: 8", "events_per_call: 10"};

@@ -151,7 +151,7 @@ TEST_CASE("over HTTP, quarantine is retried with the daemon's rules, and needs t
   CHECK(admin.database.number(count_quarantined) == 0);
 }
 
-TEST_CASE("after a retry a handler that keeps order runs the events at once") {
+TEST_CASE("after a retry a handler that keeps order runs the events at once", "[alone]") {
   DaemonFixture fixture{1};
   fixture.config.topics = {"{name: " + fixture.topic + "}"};
   fixture.config.handlers[0].more = {"mode: sequential"};

@@ -44,7 +44,7 @@ constexpr milliseconds soon{3'000};
 
 }  // namespace
 
-TEST_CASE("lag and high watermark are known within three seconds of a start") {
+TEST_CASE("lag and high watermark are known within three seconds of a start", "[alone]") {
   DaemonFixture fixture{1};
   fixture.config.kafka["session.timeout.ms"] = "30000";
   fixture.migrate();

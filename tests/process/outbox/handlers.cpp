@@ -168,7 +168,7 @@ TEST_CASE("killing the daemon at random points loses and doubles no message, and
     daemon.kill();
   }
   const auto last = fixture.start();
-  fixture.wait_chained(produced, milliseconds{is_long() ? 300'000 : 60'000});
+  fixture.wait_chained(produced, milliseconds{is_long() ? 300'000 : 120'000});
   fixture.wait_empty();
   CHECK(fixture.lost() == 0);
   CHECK(fixture.doubled() == 0);

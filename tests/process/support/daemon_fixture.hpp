@@ -57,7 +57,7 @@ class DaemonFixture {
 
   EventCounts counts(const std::string& handler = "recorder");
   /// Waits until the handler has done every event; throws with the counts at the timeout.
-  EventCounts wait_done(const std::string& handler = "recorder", milliseconds within = milliseconds{45'000});
+  EventCounts wait_done(const std::string& handler = "recorder", milliseconds within = patience);
   void wait_stored(std::int64_t events, milliseconds within = patience);
   /// Number of partitions whose group offset is ahead of the database. Reads the offset first: the position only grows.
   std::int64_t offsets_ahead();

@@ -211,7 +211,7 @@ TEST_CASE("when all brokers stop and return, the daemon continues by itself, and
   CHECK(counts.is_perfect());
 }
 
-TEST_CASE("unresponsive brokers do not delay the stop") {
+TEST_CASE("unresponsive brokers do not delay the stop", "[alone]") {
   Proxy proxy{std::stoi(needed("INBOXD_TEST_KAFKA_BEHIND_PROXY")), std::stoi(needed("INBOXD_TEST_KAFKA_PROXY_PORT"))};
   DaemonFixture fixture{1};
   fixture.config.brokers = "127.0.0.1:" + std::to_string(proxy.port());

@@ -11,7 +11,7 @@ using namespace inboxd;
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
 
-TEST_CASE("check says that the brokers refuse a login, with user and mechanism, and does not wait") {
+TEST_CASE("check says that the brokers refuse a login, with user and mechanism, and does not wait", "[alone]") {
   PrivateKafka broker{{"listener.security.protocol.map=PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT,PROXIED:PLAINTEXT",
                        "inter.broker.listener.name=PROXIED", "sasl.enabled.mechanisms=PLAIN",
                        "listener.name.plaintext.plain.sasl.jaas.config="
