@@ -28,20 +28,24 @@ def out_of_order(wanted, found):
 
 
 class Load:
-    """A row of the report: the wanted events, the events found, and the differences."""
+    """A row of the report: the wanted events, the events found, and the differences.
 
-    def __init__(self, name, wanted, found, ordered, once=True, optional=()):
+    An event under another key counts as unknown; records of the load sql have none.
+    """
+
+    def __init__(self, name, wanted, found, ordered, once=True, optional=(), keyed=True):
         counts = Counter(event_id for _, event_id in found)
-        expected = {event_id for events in wanted.values() for event_id in events}
+        expected = {event_id: key for key, events in wanted.items() for event_id in events}
         self.name = name
         self.events = len(expected)
-        self.missing = expected - counts.keys() - set(optional)
+        self.missing = expected.keys() - counts.keys() - set(optional)
         self.lost = len(self.missing)
         repeated = sum(count - 1 for count in counts.values())
         self.doubled = repeated if once else 0
         self.repeated = 0 if once else repeated
         self.twice = [event_id for event_id, count in counts.items() if count > 1][:5]
-        self.unknown = len(counts.keys() - expected)
+        self.unknown = len({(key, event_id) for key, event_id in found
+                            if event_id not in expected or (keyed and expected[event_id] != key)})
         self.out_of_order = out_of_order(wanted, firsts(found)) if ordered else 0
 
 
@@ -75,7 +79,7 @@ class Ledger:
         calls = [tuple(line.split("\t")[1::-1]) for line in self.rig.calls.read_text().splitlines()]
         copies = [(key, event_id) for _, _, key, event_id, _ in self.rig.brokers.records("copies")]
         return [
-            Load("sql", plain, self.rows("plain"), ordered=False),
+            Load("sql", plain, self.rows("plain"), ordered=False, keyed=False),
             Load("sequential", keyed, here(self.rows("list")), ordered=True),
             Load("sequential, park", keyed, here(self.rows("parked")), ordered=True),
             Load("sequential, release", keyed, here(self.rows("released")), ordered=False),
@@ -158,8 +162,10 @@ class Ledger:
                 say(f"  missing, for example: {' '.join(sorted(load.missing)[:3])}")
             if load.doubled:
                 say(f"  doubled, for example: {' '.join(load.twice[:3])}")
-            if load.unknown:
+            if load.unknown and self.may_be_unknown(load):
                 say(f"  of commits that the database lost: {load.unknown}")
+            elif load.unknown:
+                say(f"  NEVER SENT, or with another key: {load.unknown}")
         say(f"{name}: " + ", ".join(f"{count} {name}" for name, count in sorted(faults.items())))
         lost_commits, again = self.applied_again()
         if lost_commits:
@@ -169,4 +175,8 @@ class Ledger:
                                 for field in ("lost", "doubled", "out_of_order"))
         say(f"total: {events} events, {self.resends} resends, {sum(faults.values())} {name}, {lost} lost, "
             f"{doubled} doubled, {wrong} out of order")
-        return lost + doubled + wrong
+        return lost + doubled + wrong + sum(load.unknown for load in loads if not self.may_be_unknown(load))
+
+    def may_be_unknown(self, load):
+        """The relay may have sent messages of commits that a failover or a restore lost then."""
+        return load.name == "outbox, application" and bool(self.rig.lost_lists)
