@@ -42,6 +42,20 @@ bool begins_with_ascii_word(std::string_view bytes) {
   return (word & 0x8080808080808080U) == 0;
 }
 
+/// The character at the front if a terminal obeys it, or lets it reorder the text around it: DEL, the C1 controls, and
+/// the marks of writing direction; else 0. `length` is that of the well-formed sequence at the front.
+char32_t command_of_terminals(std::string_view text, std::size_t length) {
+  const auto at = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[i])); };
+  char32_t character = 0;
+  if (length == 1) character = at(0);
+  if (length == 2) character = (at(0) & 0x1F) << 6 | (at(1) & 0x3F);
+  if (length == 3) character = (at(0) & 0x0F) << 12 | (at(1) & 0x3F) << 6 | (at(2) & 0x3F);
+  const auto between = [&](char32_t first, char32_t last) { return character >= first && character <= last; };
+  const bool is_direction = character == 0x061C || between(0x200E, 0x200F) || between(0x202A, 0x202E) ||
+                            between(0x2066, 0x2069);
+  return between(0x7F, 0x9F) || is_direction ? character : 0;
+}
+
 /// Inside quotes, quotes and backslashes are escaped, so that a value cannot close its quotes and forge more facts.
 enum class Quotes { outside, inside };
 
@@ -54,11 +68,10 @@ void append_escaped(std::string& out, std::string_view text, Quotes quotes) {
       out += "\\n";
     } else if (quotes == Quotes::inside && (byte == '"' || byte == '\\')) {
       out.append("\\").push_back(text[0]);
-    } else if (byte < 0x20 || byte == 0x7F || length == 0) {
+    } else if (byte < 0x20 || length == 0) {
       append_hex_escape(out, byte);
-    } else if (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0) {
-      append_hex_escape(out, 0xC2);  // C1 controls, which some terminals obey
-      append_hex_escape(out, static_cast<unsigned char>(text[1]));
+    } else if (command_of_terminals(text, length) != 0) {
+      for (const char each : text.substr(0, length)) append_hex_escape(out, static_cast<unsigned char>(each));
     } else {
       out.append(text.substr(0, length));
     }
@@ -88,6 +101,23 @@ bool is_database_text(std::string_view bytes) {
 std::string escape_controls(std::string_view text) {
   std::string out;
   append_escaped(out, text, Quotes::outside);
+  return out;
+}
+
+std::string escape_json_controls(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  while (!json.empty()) {
+    const std::size_t length = std::max<std::size_t>(sequence_length(json), 1);
+    if (const char32_t command = command_of_terminals(json, length); command != 0) {
+      char text[12];
+      std::snprintf(text, sizeof text, "\\u%04x", static_cast<unsigned>(command));
+      out += text;
+    } else {
+      out.append(json.substr(0, length));
+    }
+    json.remove_prefix(length);
+  }
   return out;
 }
 

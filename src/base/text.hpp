@@ -12,9 +12,13 @@ bool is_utf8(std::string_view bytes);
 /// Whether PostgreSQL takes the bytes as `text`: UTF-8 without NUL.
 bool is_database_text(std::string_view bytes);
 
-/// Escapes control characters, DEL and bytes that are not UTF-8 as `\xHH`, a newline as `\n`. For anything shown to a
-/// person.
+/// Escapes control characters, DEL, marks of writing direction and bytes that are not UTF-8 as `\xHH`, a newline as
+/// `\n`. For anything shown to a person.
 std::string escape_controls(std::string_view text);
+
+/// Well-formed JSON with DEL, C1 controls and marks of writing direction, which it allows in strings, as `\uHHHH`: it
+/// means the same, and no terminal obeys it.
+std::string escape_json_controls(std::string_view json);
 
 /// `escape_controls`, in double quotes if the value is empty or has a space, quote, backslash, `=` or escape. Quotes
 /// and backslashes inside are escaped, so that a value cannot close its quotes.

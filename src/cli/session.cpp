@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <ostream>
 
+#include "base/text.hpp"
 #include "daemon/load_configuration.hpp"
 
 namespace inboxd::cli {
@@ -31,7 +32,8 @@ std::optional<config::Loaded> Session::load(bool offline) const {
 }
 
 void Session::print(const operations::Document& document) const {
-  output.out << document.dump(2, ' ', false, operations::Document::error_handler_t::replace) << '\n' << std::flush;
+  const std::string text = document.dump(2, ' ', false, operations::Document::error_handler_t::replace);
+  output.out << base::escape_json_controls(text) << '\n' << std::flush;
 }
 
 base::Logger command_log() { return base::Logger{base::LogLevel::warn, base::LogFormat::text}; }

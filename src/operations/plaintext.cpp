@@ -1,5 +1,7 @@
 #include "operations/plaintext.hpp"
 
+#include <arpa/inet.h>
+
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -19,7 +21,9 @@ std::string_view host_of(std::string_view broker) {
 }  // namespace
 
 bool is_on_this_machine(std::string_view host) {
-  return host.empty() || host.starts_with('/') || host.starts_with("127.") || host == "localhost" || host == "::1";
+  in_addr address{};
+  const bool is_loopback = host.starts_with("127.") && ::inet_pton(AF_INET, std::string{host}.c_str(), &address) == 1;
+  return host.empty() || host.starts_with('/') || is_loopback || host == "localhost" || host == "::1";
 }
 
 std::string plaintext_broker(const std::string& brokers, const std::map<std::string, std::string>& properties) {
@@ -84,15 +88,34 @@ void check_kafka(const config::Handler& handler, const std::string& daemons_brok
                              "set security.protocol in settings.properties to ssl or sasl_ssl"));
 }
 
+/// The client's secret and the tokens travel to this address.
+void check_token_endpoint(const config::Kafka& kafka, FoundList& out) {
+  const auto endpoint = kafka.properties.find("sasl.oauthbearer.token.endpoint.url");
+  if (endpoint == kafka.properties.end()) return;
+  const std::string address = remote_address(endpoint->second);
+  if (address.empty()) return;
+  out.push_back(in_plaintext("kafka.properties.sasl.oauthbearer.token.endpoint.url", address,
+                             "set it to an https:// address", "the client's secret and its tokens"));
+}
+
+void check_admin(const config::Admin& admin, FoundList& out) {
+  if (admin.listen == "off" || !admin.tls.is_off() || is_on_this_machine(host_of(admin.listen))) return;
+  out.push_back({Finding::Kind::warning, "admin.listen " + admin.listen,
+                 "other machines send their tokens in plaintext: set admin.tls, or listen on 127.0.0.1 behind a proxy "
+                 "with TLS"});
+}
+
 }  // namespace
 
 FoundList check_plaintext(const config::Settings& settings) {
   FoundList out;
+  check_admin(settings.admin, out);
   const config::Kafka& kafka = settings.kafka;
   if (const auto broker = plaintext_broker(kafka.brokers, kafka.properties); !broker.empty()) {
     out.push_back(in_plaintext("brokers " + kafka.brokers, broker,
                                "set security.protocol in kafka.properties to ssl or sasl_ssl"));
   }
+  check_token_endpoint(kafka, out);
   for (const config::Handler& handler : settings.handlers) {
     if (handler.plugin == "http") check_http(handler, out);
     if (handler.plugin == "kafka") check_kafka(handler, kafka.brokers, out);

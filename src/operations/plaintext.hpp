@@ -19,8 +19,8 @@ std::string plaintext_broker(const std::string& brokers, const std::map<std::str
 Finding in_plaintext(std::string subject, const std::string& address, const std::string& remedy,
                      const std::string& what = "events and passwords");
 
-/// Warnings for the brokers, also those of `kafka` handlers; `http` handlers with headers, user or query; and the trace
-/// collector. Pure.
+/// Warnings for the brokers, also those of `kafka` handlers; the source of tokens; `http` handlers with headers, a user
+/// or a query; the trace collector; and the admin port. Pure.
 FoundList check_plaintext(const config::Settings& settings);
 
 }  // namespace inboxd::operations

@@ -50,6 +50,11 @@ TEST_CASE("malformed UTF-8 is refused at every length and place") {
   }
 }
 
+TEST_CASE("JSON means the same without the characters that terminals obey") {
+  CHECK(escape_json_controls("{\"a\": \"Gr\u00FC\u00DFe \u20AC\"}") == "{\"a\": \"Gr\u00FC\u00DFe \u20AC\"}");
+  CHECK(escape_json_controls("\"a\x7F\xC2\x9B" "b\u202E\"") == "\"a\\u007f\\u009bb\\u202e\"");
+}
+
 TEST_CASE("the database accepts UTF-8 without NUL") {
   CHECK(is_database_text(""));
   CHECK(is_database_text("Grüße"));
@@ -65,6 +70,9 @@ TEST_CASE("all terminal control sequences are escaped") {
   CHECK(escape_controls("a\0b"sv) == "a\\x00b");
   CHECK(escape_controls("\xC2\x9B" "31m") == "\\xc2\\x9b31m");
   CHECK(escape_controls("\xC2\xA0") == "\xC2\xA0");
+  CHECK(escape_controls("a\u202Eb\u2066c\u200Fd\u061Ce") ==
+        "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa6c\\xe2\\x80\\x8fd\\xd8\\x9ce");
+  CHECK(escape_controls("\u2030\u2060") == "\u2030\u2060");
   CHECK(escape_controls("\xFF\xFE") == "\\xff\\xfe");
   CHECK(escape_controls("\xE2\x82") == "\\xe2\\x82");
 }

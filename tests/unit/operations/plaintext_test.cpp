@@ -9,6 +9,7 @@ using namespace inboxd::operations;
 TEST_CASE("brokers on another machine that a client talks to without TLS are named") {
   CHECK(plaintext_broker("localhost:9092,127.0.0.1:9093, [::1]:9094", {}).empty());
   CHECK(plaintext_broker("localhost:9092, kafka:9092", {}) == "kafka:9092");
+  CHECK(plaintext_broker("127.evil.example:9092", {}) == "127.evil.example:9092");
   CHECK(plaintext_broker("PLAINTEXT://10.0.0.1:9092", {}) == "PLAINTEXT://10.0.0.1:9092");
   CHECK(plaintext_broker("kafka:9092", {{"security.protocol", "sasl_plaintext"}}) == "kafka:9092");
   CHECK(plaintext_broker("kafka:9092", {{"security.protocol", "SASL_SSL"}}).empty());
@@ -66,4 +67,19 @@ TEST_CASE("check warns of http handlers, brokers of kafka handlers and a collect
                             "this machine that forwards with TLS");
   traced.tracing.endpoint = "http://127.0.0.1:4318/v1/traces";
   CHECK(check_plaintext(traced).empty());
+}
+
+TEST_CASE("check warns of tokens that travel in plaintext: of brokers, and to the admin port") {
+  inboxd::config::Settings settings;
+  settings.kafka.properties = {{"security.protocol", "sasl_ssl"},
+                               {"sasl.oauthbearer.token.endpoint.url", "http://192.0.2.7/token"}};
+  settings.admin.listen = "0.0.0.0:9470";
+  const auto found = check_plaintext(settings);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].subject == "admin.listen 0.0.0.0:9470");
+  CHECK(found[1].message == "the client's secret and its tokens travel to 192.0.2.7 in plaintext: set it to an "
+                            "https:// address");
+  settings.kafka.properties["sasl.oauthbearer.token.endpoint.url"] = "https://192.0.2.7/token";
+  settings.admin.tls.certificate = "/etc/inboxd/tls.crt";
+  CHECK(check_plaintext(settings).empty());
 }
