@@ -224,11 +224,15 @@ class Stage:
         self.examples.setdefault((place, kind), text)
 
     def report_announced(self, expected):
-        """Warnings and errors in logs, and problems in `status`; a kind that is not expected there is a defect."""
+        """Warnings and errors in logs, and problems in `status`; a kind that is not expected there is a defect.
+
+        A deadlock is a kind of its own.
+        """
         for version, log in self.logs:
             for line in lines_of(log):
                 if line["level"] in ("warn", "error"):
                     kind = line["kind"] if line["level"] == "warn" else "error " + line["kind"]
+                    kind += " 40P01" if line.get("sqlstate") == "40P01" else ""
                     self.note(f"log of {version}", kind, json.dumps(line))
         for (place, kind), count in sorted(self.seen.items()):
             self.say(f"{place}: {kind} {count} times")
