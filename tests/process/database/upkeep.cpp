@@ -24,6 +24,7 @@ TEST_CASE("during a long back-fill the daemon writes its heartbeat, and the back
   const int port = free_port();
   fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(port) + "'";
   fixture.migrate();
+  fixture.final_verify.skip("inserts events without their ids");
   // Events so far apart that each is a step of its own, of a tenth of a second.
   fixture.database.run(
       "select inbox.make_partitions(1); insert into inbox.shard (topic, partition) values ('history', 0); "

@@ -1,8 +1,5 @@
 #include "process/support/daemon_fixture.hpp"
 
-#include <cerrno>
-#include <exception>
-#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -24,13 +21,6 @@ std::string array_of(const std::vector<std::string>& ids) {
   return "{" + out + "}";
 }
 
-/// Whether this program's tests leave the rows of the inbox alone, so that none of them may contradict another.
-bool ends_with_verify() {
-  static const std::set<std::string> programs{"process_batch", "process_delivery", "process_ingest", "process_order",
-                                              "process_transactional"};
-  return programs.contains(program_invocation_short_name);
-}
-
 }  // namespace
 
 std::string EventCounts::text() const {
@@ -48,16 +38,6 @@ DaemonFixture::DaemonFixture(int partitions, const std::string& database_url)
   HandlerText handler;
   handler.settings["file"] = recording.file();
   config.handlers.push_back(handler);
-}
-
-DaemonFixture::~DaemonFixture() noexcept(false) {
-  if (!ends_with_verify() || std::uncaught_exceptions() > 0) return;
-  if (const auto found = contradictions(); !found.empty()) throw std::runtime_error{"inboxd verify: " + found};
-}
-
-std::string DaemonFixture::contradictions() {
-  const auto finished = command(config, {"verify", "--against", "database"});
-  return finished.status.code == 1 ? finished.out + finished.err : "";
 }
 
 void DaemonFixture::set(const std::string& name, const std::string& value) {

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "process/support/final_verify.hpp"
 #include "support/daemon_process.hpp"
 #include "support/database.hpp"
 #include "support/kafka.hpp"
@@ -8,7 +9,8 @@
 
 namespace inboxd::support {
 
-/// A schema, a topic, a recording, and a configuration with a single recorder on that topic.
+/// A schema, a topic, a recording, and a configuration with a single recorder on that topic. A test ends with
+/// `inboxd verify`.
 struct RecorderFixture {
   explicit RecorderFixture(int partitions = 4);
   /// The daemon connects to `url`, the test to `direct`.
@@ -19,6 +21,7 @@ struct RecorderFixture {
   Recording recording;
   std::string topic;
   ConfigText config;
+  FinalVerify final_verify{database, config};
 };
 
 /// Waits until positions and committed offsets reach the end of the topic.
