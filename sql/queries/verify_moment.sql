@@ -1,7 +1,8 @@
 -- Bounds of what `inboxd verify` can check: the database's time; the start of the oldest day of events and of outcomes;
 -- the first day whose ids the ledger still has (0: all ids); the first start of a topic (microseconds since 1970, null:
--- none); the newest delivery; the blocks of the ledger; whether this role may read payloads; the server process and the
--- table of positions. A failover or a restore changes the latter. No locks.
+-- none); the newest delivery; the blocks of the ledger; whether this role may read payloads; the server process, the
+-- database and the table of positions. A failover or a restore changes the latter; a copy of the database keeps the
+-- number of the table. No locks.
 select (extract(epoch from statement_timestamp()) * 1000000)::bigint,
        (select (extract(epoch from min(to_date(right(c.relname, 8), 'YYYYMMDD'))) * 1000000)::bigint
         from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -14,4 +15,6 @@ select (extract(epoch from statement_timestamp()) * 1000000)::bigint,
        (select coalesce(max(d.delivery_id), 0) from inbox.delivery d),
        pg_relation_size('inbox.ledger') / current_setting('block_size')::int,
        has_column_privilege('inbox.event', 'payload', 'select'),
-       extract(epoch from pg_postmaster_start_time())::text || ' ' || 'inbox.position'::regclass::oid
+       extract(epoch from pg_postmaster_start_time())::text
+         || ' ' || (select d.oid from pg_database d where d.datname = current_database())
+         || ' ' || 'inbox.position'::regclass::oid

@@ -268,6 +268,15 @@ TEST_CASE("while events are stored, claimed and settled, no half of a change is 
   CHECK(contradictions.empty());
 }
 
+TEST_CASE("verified offsets belong to a database: a copy has the same tables under the same numbers") {
+  BusyInbox busy;
+  const auto known_as = [&] { return verify::read_moment(busy.connection()).server; };
+  CHECK(known_as() == known_as());
+  const auto database = busy.inbox.database().text(
+      "select d.oid || ' ' || 'inbox.position'::regclass::oid from pg_database d where d.datname = current_database()");
+  CHECK_THAT(known_as(), ContainsSubstring(" " + database));
+}
+
 TEST_CASE("roles that only read can verify") {
   BusyInbox busy;
   RolesFixture roles{busy.inbox};
