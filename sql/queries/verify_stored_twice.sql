@@ -1,7 +1,7 @@
 -- Events of shard $1 with offsets from $2 to $3 (exclusive), received since $4, that are stored twice: the ledger has
 -- their id for another row of event. The ids of earlier events may have been trimmed and have come again. A replay
--- restores such events later. At most $5 rows, with the number of all. No locks. Indexes: event_place; primary key of
--- ledger.
+-- restores such events later, and has their ids in audit. At most $5 rows, with the number of all. No locks. Indexes:
+-- event_place; primary key of ledger. Reads all of audit, for each row that it finds.
 select count(*) over (), null::text, s.topic, s.partition, e."offset", e.event_id,
        (extract(epoch from e.received_at) * 1000000)::bigint,
        'the ledger has its id for ' || coalesce(o.topic || '/' || o.partition, 'no partition') || '/' || l."offset"
@@ -19,6 +19,7 @@ where e.shard_id = $1::int and e."offset" >= $2::bigint and e."offset" < $3::big
   and not exists (
     select from inbox.audit a
     where a.operation in ('dead replay', 'dead edit', 'dead discard', 'lanes release')
-      and a.occurred_at between e.received_at - interval '1 min' and e.received_at + interval '1 min')
+      and a.occurred_at between e.received_at - interval '1 min' and e.received_at + interval '1 min'
+      and a.detail -> 'event_ids' ? e.event_id::text)
 order by e."offset"
 limit $5::int

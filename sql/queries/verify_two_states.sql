@@ -1,12 +1,21 @@
 -- Events of shard $1 with offsets from $2 to $3 (exclusive) that have two states for a handler: pending or done, and a
--- dead letter; pending and done; done twice. Outcomes before the last `handlers backfill` or `partitions seek` do not
--- count: both may deliver an event again. At most $4 rows, with the number of all. No locks. Indexes: outcome_place;
--- unique key of dead_letter; event_place. Reads all of delivery.
+-- dead letter; pending and done; done twice. Outcomes before the handler's last `handlers backfill` do not count, nor
+-- do those before the partition's last `partitions seek` from the offset on where a seek began: both may deliver an
+-- event again. At most $4 rows, with the number of all. No locks. Indexes: outcome_place; primary key of position;
+-- unique key of dead_letter; event_place. Reads all of delivery and audit.
 with here as (
   select s.shard_id, s.topic, s.partition from inbox.shard s where s.shard_id = $1::int),
-again as (
-  select coalesce(max(a.occurred_at), '-infinity') as at from inbox.audit a
-  where a.operation in ('handlers backfill', 'partitions seek')),
+backfilled as materialized (
+  select h.handler_id, max(a.occurred_at) as at
+  from inbox.audit a join inbox.handler h on a.target = any (h.aliases || h.name)
+  where a.operation = 'handlers backfill'
+  group by h.handler_id),
+sought as materialized (  -- the column detail, with the offsets of each seek, is not for role monitor
+  select max(a.occurred_at) as at,
+         coalesce((select min(p.next_offset) from inbox.position p
+                   where p.shard_id = $1::int and p.epoch > 0 and p.first_offset = -1), 0) as first
+  from inbox.audit a join here on a.target = here.topic || '/' || here.partition
+  where a.operation = 'partitions seek'),
 pending as materialized (
   select d.handler_id, range_agg(r) as offsets
   from inbox.delivery d cross join unnest(d.pending) r
@@ -14,9 +23,13 @@ pending as materialized (
   group by d.handler_id),
 done as materialized (
   select o.handler_id, o.finished_at, r as range
-  from inbox.outcome o cross join unnest(o.offsets) r
+  from inbox.outcome o
+  cross join sought s
+  left join backfilled b using (handler_id)
+  cross join unnest(case when o.finished_at <= s.at then o.offsets - int8multirange(int8range(s.first, null))
+                         else o.offsets end) r
   where o.shard_id = $1::int and lower(o.offsets) > $2::bigint - 10000 and lower(o.offsets) < $3::bigint
-    and o.outcome in ('done', 'skipped') and o.finished_at > (select at from again)),
+    and o.outcome in ('done', 'skipped') and o.finished_at > coalesce(b.at, '-infinity')),
 letter as materialized (
   select x.handler_id, x."offset", x.died_at
   from inbox.handler h join inbox.dead_letter x on x.handler_id = h.handler_id

@@ -123,9 +123,11 @@ class DatabaseRules final {
         const auto states_since = std::max(moment_.outcomes_since, kept_since(retention.dead_letters));
         apply(missing, pqxx::params{shard, first, *next, states_since, limit()});
         apply(twice, pqxx::params{shard, first, *next, limit()});
-        const auto ids_since = std::max(moment_.ledger_since, kept_since(retention.ledger));
-        apply(without_id, pqxx::params{shard, first, *next, ids_since, limit()});
-        apply(stored_twice, pqxx::params{shard, first, *next, moment_.ledger_since, limit()});
+        if (moment_.may_read_payloads) {  // and the ids in audit
+          const auto ids_since = std::max(moment_.ledger_since, kept_since(retention.ledger));
+          apply(without_id, pqxx::params{shard, first, *next, ids_since, limit()});
+          apply(stored_twice, pqxx::params{shard, first, *next, moment_.ledger_since, limit()});
+        }
       }
       around_.progress(
           {"events of " + partition.topic + "/" + std::to_string(partition.partition) + " to offset", *next, 0});
@@ -151,7 +153,9 @@ class DatabaseRules final {
     static const Rule rule{"id_without_event", &statements::verify_ids_without_event,
                            "the event of each id in the ledger is stored, unless retention has deleted it"};
     if (!moment_.may_read_payloads) {
-      out_.remarks.push_back("id_without_event was not checked: this role may not read the ledger by blocks");
+      out_.remarks.push_back(
+          "event_without_id, stored_twice and id_without_event were not checked: this role may not read the ids in "
+          "audit, nor the ledger by blocks");
       return;
     }
     for (std::int64_t block = 0; block < moment_.ledger_blocks && !is_stopped(); block += page_blocks) {

@@ -201,6 +201,54 @@ TEST_CASE("events that the ledger or retention may have forgotten are not taken 
   CHECK(report.is_good());
 }
 
+TEST_CASE("a double is excused only by a backfill of its handler, or a seek of its partition from its offset on") {
+  BusyInbox busy;
+  busy.run("insert into inbox.outcome values (RECEIPT, SHARD, '{[4,6)}', 'done', 1)");
+  const auto note = [&](const std::string& operation, const std::string& target) {
+    busy.run("insert into inbox.audit (actor, operation, target) values ('ann', '" + operation + "', '" + target + "')");
+  };
+  const auto first_found = [&] {
+    const auto report = verified(busy.connection());
+    UNSCOPED_INFO(text_of(report));
+    return report.contradictions.empty() ? -1 : report.contradictions.front().offset.value_or(-2);
+  };
+  note("handlers backfill", "ledger");
+  note("partitions seek", "orders/1");
+  CHECK(first_found() == 4);
+  note("partitions seek", "orders/0");
+  busy.run("insert into inbox.position values (SHARD, 1, -1, 5, 0)");
+  CHECK(first_found() == 4);
+  busy.run("insert into inbox.position values (SHARD, 2, -1, 4, 0)");
+  CHECK(first_found() == -1);
+  busy.run("insert into inbox.outcome values (RECEIPT, SHARD, '{[4,5)}', 'done', 1)");
+  busy.run("insert into inbox.outcome values (RECEIPT, SHARD, '{[4,5)}', 'done', 1)");
+  CHECK(first_found() == 4);
+  note("handlers backfill", "receipt");
+  CHECK(first_found() == -1);
+}
+
+TEST_CASE("only a replay of the event itself excuses that the ledger lacks its id, or has it for another place") {
+  BusyInbox busy;
+  busy.run("delete from inbox.ledger where \"offset\" = 4");
+  busy.run("insert into inbox.event (shard_id, \"offset\", event_id, event_type, received_at) select shard_id, 5000, "
+           "event_id, event_type, received_at from inbox.event where \"offset\" = 6");
+  const auto replay = [&](const std::string& operation, int offset) {
+    busy.run("insert into inbox.audit (actor, operation, target, detail) select 'ann', '" + operation +
+             "', 'all', jsonb_build_object('event_ids', jsonb_agg(event_id)) from inbox.event where \"offset\" = " +
+             std::to_string(offset));
+  };
+  const auto found = [&] {
+    std::vector<std::string> out;
+    for (const auto& one : verified(busy.connection()).contradictions) out.push_back(one.rule);
+    return out;
+  };
+  for (const std::string operation : {"dead replay", "dead edit", "dead discard", "lanes release"}) replay(operation, 7);
+  CHECK(found() == std::vector<std::string>{"event_without_id", "stored_twice"});
+  replay("dead replay", 4);
+  replay("lanes release", 6);
+  CHECK(found().empty());
+}
+
 TEST_CASE("no record is fetched whose position has moved, or that would be stored twice") {
   BusyInbox busy;
   verify::PartitionResult lost;
