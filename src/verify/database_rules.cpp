@@ -114,7 +114,6 @@ class DatabaseRules final {
                                    "no event is stored twice: the ledger has its id for its place"};
     const auto shard = partition.shard_id;
     const auto& retention = around_.settings.retention;
-    const auto kept_since = [&](const config::Keep& keep) { return keep ? moment_.now - in_us(*keep) : 0; };
     for (std::int64_t first = 0; !is_stopped();) {
       const auto next = next_events(shard, first);
       if (!next) break;
@@ -168,11 +167,14 @@ class DatabaseRules final {
         // An event without outcome may have been handled and deleted, if its outcome is older than retention.
         since.add(std::max(events_kept_since(moment_, around_.settings, partition.topic), moment_.outcomes_since));
       }
-      apply(rule, pqxx::params{block, block + page_blocks, shards.finish(), since.finish(), limit()});
+      apply(rule, pqxx::params{block, block + page_blocks, shards.finish(), since.finish(), limit(),
+                               kept_since(around_.settings.retention.dead_letters)});
       around_.progress(
           {"blocks of the ledger", std::min(block + page_blocks, moment_.ledger_blocks), moment_.ledger_blocks});
     }
   }
+
+  event::Microseconds kept_since(const config::Keep& keep) const { return keep ? moment_.now - in_us(*keep) : 0; }
 
   static event::Microseconds in_us(std::chrono::milliseconds duration) {
     return std::chrono::microseconds{duration}.count();

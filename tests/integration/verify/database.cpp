@@ -249,6 +249,50 @@ TEST_CASE("only a replay of the event itself excuses that the ledger lacks its i
   CHECK(found().empty());
 }
 
+TEST_CASE("an event that came again on another topic has a state for the handlers of that topic") {
+  BusyInbox busy;
+  const auto of_payments = busy.inbox.add_handler("of-payments", {"payments"});
+  const auto payments = busy.inbox.add_shard("payments");
+  Batch first{busy.inbox};
+  first.at(busy.shard, 20).events(2).deliver_to(busy.receipt).deliver_to(busy.ledger);
+  first.get().runs.back().sequence = busy.shard;
+  first.store(busy.connection());
+  const auto late = busy.inbox.add_handler("of-all-later");  // its first subscription has topic orders, too
+  CHECK(late != of_payments);
+  Batch again{busy.inbox};
+  again.at(payments, 0).event(first.events()[0].event_id).event(first.events()[1].event_id).deliver_to(of_payments);
+  CHECK(again.store(busy.connection()).stored == 0);
+  const auto good = verified(busy.connection());
+  INFO(text_of(good));
+  REQUIRE(good.is_good());
+
+  busy.run("delete from inbox.delivery where pending @> 21::bigint and handler_id = " + std::to_string(of_payments));
+  const auto report = verified(busy.connection());
+  INFO(text_of(report));
+  REQUIRE(report.found == 1);
+  const auto& found = report.contradictions.front();
+  CHECK(found.rule == "missing_state");
+  CHECK(found.handler == "of-payments");
+  CHECK(found.topic + "/" + std::to_string(found.offset.value_or(-1)) == "orders/21");
+}
+
+TEST_CASE("the outcome of one handler does not excuse that another handler lost the event, with its row") {
+  BusyInbox busy;
+  busy.run("delete from inbox.event where \"offset\" between 4 and 6");  // done for receipt
+  busy.run("update inbox.delivery set pending = pending - '{[4,7)}', events = events - 3 where pending @> 4::bigint");
+  busy.run("insert into inbox.outcome values (LEDGER, SHARD, '{[5,6)}', 'done', 1)");
+  busy.run("insert into inbox.dead_letter (handler_id, event_id, shard_id, \"offset\", event_type, received_at, "
+           "attempts, reasons) select LEDGER, event_id, SHARD, 6, 'Happened', received_at, 1, '[]' from inbox.ledger "
+           "where shard_id = SHARD and \"offset\" = 6");
+  const auto report = verified(busy.connection());
+  INFO(text_of(report));
+  REQUIRE(report.found == 1);
+  CHECK(report.contradictions.front().rule == "id_without_event");
+  CHECK(report.contradictions.front().offset == 4);
+  busy.run("update inbox.handler set types = '{Happened}' where handler_id = LEDGER");  // the type went with the row
+  CHECK(verified(busy.connection()).is_good());
+}
+
 TEST_CASE("no record is fetched whose position has moved, or that would be stored twice") {
   BusyInbox busy;
   verify::PartitionResult lost;
