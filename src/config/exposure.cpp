@@ -55,6 +55,7 @@ constexpr std::array shipped_settings{
     ShippedSetting{"sql", "body", Exposure::whole},
     ShippedSetting{"sql", "function", Exposure::whole},
     ShippedSetting{"sql", "permanent", Exposure::whole},
+    ShippedSetting{"sql", "statement", Exposure::statement},
 };
 
 /// librdkafka's properties whose values are choices, names and paths of files.
@@ -190,6 +191,25 @@ std::string Hider::hide(const std::string& text) {
   return std::string{hidden};
 }
 
+/// A statement's names are words of logs and metrics, too: outside its literals only other words are searched for. With
+/// a `$` all words are, because each may be in a dollar-quoted literal.
+std::string Hider::statement(const std::string& text) {
+  hidden_.push_back(text);
+  const bool may_be_literal = text.find('$') != std::string::npos;
+  const Texts parts = pieces_of(text, "'");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i % 2 == 1) {
+      hide(parts[i]);
+      continue;
+    }
+    for (std::string& word : pieces_of(parts[i], " \t\n=&;,/?#@:\"$()")) {
+      const bool is_name = std::ranges::all_of(word, [](char c) { return is_word_character(c) || c == '.'; });
+      if (word.size() >= min_part && (may_be_literal || !is_name)) hidden_.push_back(std::move(word));
+    }
+  }
+  return std::string{hidden};
+}
+
 /// Only users, paths and queries can be secrets. After an `@` in the path, a `/` may have been part of a password.
 std::string Hider::addresses(const std::string& text) {
   if (are_brokers(text)) return text;
@@ -220,6 +240,8 @@ std::string Hider::scalar(Exposure exposure, const std::string& text) {
       break;
     case Exposure::addresses:
       return addresses(text);
+    case Exposure::statement:
+      return statement(text);
     case Exposure::database:
       return shown_database_url(text, [this](const std::string& part) { return hide(part); });
     case Exposure::numbers:

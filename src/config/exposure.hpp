@@ -31,6 +31,7 @@ class Hider final {
 
  private:
   std::string hide(const std::string& text);
+  std::string statement(const std::string& text);
   std::string scalar(Exposure exposure, const std::string& text);
   std::string addresses(const std::string& text);
 

@@ -44,6 +44,7 @@ enum class Exposure {
   numbers,     ///< numbers, durations, sizes and flags
   program,     ///< the first text of a list
   properties,  ///< of librdkafka: harmless properties
+  statement,   ///< nothing of an SQL statement; its names are harmless elsewhere, its literals are not
 };
 
 /// A key of the configuration. Loader, `config show`, reference, schema and the generated files all read this.

@@ -147,3 +147,17 @@ TEST_CASE("hidden texts are searched for; not names that are shown elsewhere, an
   CHECK(without_texts("orders inboxd 1234 token-of-crm", hides) == "orders inboxd 1234 ********");
   CHECK(without_texts("hush, hushed: 'Bearer token-of-crm'", hides) == "********, hushed: '********'");
 }
+
+TEST_CASE("the names of a statement are kept in other texts, its literals are not") {
+  const Secrets none;
+  const auto hides = [&](const std::string& statement) {
+    Hider hider{none};
+    CHECK(hider.entry(exposure_of_setting("sql", "statement"), statement, "settings.statement") == "********");
+    return hider.hidden_texts();
+  };
+  const std::string text = "inboxd_partitions received_at secret-of-crm";
+  CHECK(without_texts(text, hides("select received_at, partition from events where 'secret-of-crm' <> key")) ==
+        "inboxd_partitions received_at ********");
+  CHECK(without_texts(text, hides("select received_at, partition, $$secret-of-crm$$ from events")) ==
+        "inboxd_********s ******** ********");
+}
