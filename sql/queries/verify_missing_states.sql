@@ -1,9 +1,10 @@
 -- Events of shard $1 with offsets from $2 to $3 (exclusive), received since $4, without any state for a handler that
--- subscribed to them when they were stored, or when they came on another topic (also_seen): then only for handlers that
--- had no subscription to them before, as inbox.handle_duplicates. An event that was restored later is left out: its
--- ledger row has another time, and its outcomes may be older than retention.outcomes. Events that were stored while a
--- handler was retired are left out, too. At most $5 rows, with the number of all. No locks. Indexes: event_place,
--- outcome_place; unique key of dead_letter; primary keys of ledger, also_seen and backfill. Reads all of delivery.
+-- subscribed to them when they were stored. Likewise events that came on another topic (also_seen), for a handler that
+-- subscribed to it and not to the topics before, as in inbox.handle_duplicates. An event that was restored later is
+-- left out: its ledger row has another time, and its outcomes may be older than retention.outcomes. Events that were
+-- stored while a handler was retired are left out, too. At most $5 rows, with the number of all. No locks. Indexes:
+-- event_place, outcome_place; unique key of dead_letter; primary keys of ledger, also_seen and backfill. Reads all of
+-- delivery.
 with here as (
   select s.shard_id, s.topic, s.partition from inbox.shard s where s.shard_id = $1::int),
 bounds as (

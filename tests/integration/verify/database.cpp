@@ -205,7 +205,8 @@ TEST_CASE("a double is excused only by a backfill of its handler, or a seek of i
   BusyInbox busy;
   busy.run("insert into inbox.outcome values (RECEIPT, SHARD, '{[4,6)}', 'done', 1)");
   const auto note = [&](const std::string& operation, const std::string& target) {
-    busy.run("insert into inbox.audit (actor, operation, target) values ('ann', '" + operation + "', '" + target + "')");
+    busy.run("insert into inbox.audit (actor, operation, target) values ('ann', '" + operation + "', '" + target +
+             "')");
   };
   const auto first_found = [&] {
     const auto report = verified(busy.connection());
@@ -242,7 +243,9 @@ TEST_CASE("only a replay of the event itself excuses that the ledger lacks its i
     for (const auto& one : verified(busy.connection()).contradictions) out.push_back(one.rule);
     return out;
   };
-  for (const std::string operation : {"dead replay", "dead edit", "dead discard", "lanes release"}) replay(operation, 7);
+  for (const char* const operation : {"dead replay", "dead edit", "dead discard", "lanes release"}) {
+    replay(operation, 7);
+  }
   CHECK(found() == std::vector<std::string>{"event_without_id", "stored_twice"});
   replay("dead replay", 4);
   replay("lanes release", 6);
