@@ -60,14 +60,22 @@ Document document_of(const Report& report) {
   for (const auto& partition : report.partitions) partitions.push_back(document_of(partition));
   Document contradictions = Document::array();
   for (const auto& found : report.contradictions) contradictions.push_back(document_of(found));
+  auto remarks = report.remarks;
+  if (const auto records = report.not_checkable(); records > 0) {
+    remarks.push_back(std::to_string(records) +
+                      " records could not be checked: retention may have deleted their events, ids or quarantined "
+                      "rows, or an operator discarded them (column OLD)");
+  }
   return {{"ok", report.is_good()},
           {"found", report.found},
+          {"not_checkable", report.not_checkable()},
+          {"sample", report.sample},
           {"interrupted", report.interrupted},
           {"rules", std::move(rules)},
           {"partitions", std::move(partitions)},
           {"contradictions", std::move(contradictions)},
           {"problems", report.problems},
-          {"remarks", report.remarks}};
+          {"remarks", std::move(remarks)}};
 }
 
 }  // namespace inboxd::verify

@@ -71,13 +71,20 @@ struct Report {
   std::int64_t found = 0;                     ///< all contradictions
   std::vector<std::string> problems;  ///< topics with an unread log
   std::vector<std::string> remarks;
-  std::optional<base::Problem> failure;  ///< the brokers were not reached; the rest is incomplete
+  double sample = 1.0;                   ///< the share of the offsets that was verified
+  std::optional<base::Problem> failure;  ///< database or brokers were not reached; the rest is incomplete
   bool interrupted = false;
 
   /// A partition or a topic could not be verified.
   bool has_problem() const {
     return !problems.empty() ||
            std::any_of(partitions.begin(), partitions.end(), [](const auto& one) { return !one.problem.empty(); });
+  }
+  /// Records of all partitions that could not be checked.
+  std::int64_t not_checkable() const {
+    std::int64_t out = 0;
+    for (const auto& one : partitions) out += one.not_checkable;
+    return out;
   }
   bool is_good() const { return found == 0 && !has_problem() && !failure && !interrupted; }
 };

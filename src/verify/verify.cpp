@@ -7,6 +7,7 @@
 namespace inboxd::verify {
 
 void run(const Surroundings& around, const Request& request, Report& out) {
+  out.sample = request.sample;
   auto state = StateFile::read(request.state_file);
   if (!state) {
     out.failure = base::Problem{state.problem().message, "usage"};

@@ -372,6 +372,20 @@ TEST_CASE("verified offsets belong to a database: a copy has the same tables und
   CHECK_THAT(known_as(), ContainsSubstring(" " + database));
 }
 
+TEST_CASE("a report says which share was verified, and how many records could not be checked") {
+  BusyInbox busy;
+  CHECK(verify::document_of(verified(busy.connection())).at("sample") == 1.0);
+  auto report = verified(busy.connection(), 0.25);
+  CHECK(verify::document_of(report).at("sample") == 0.25);
+  CHECK(verify::document_of(report).at("not_checkable") == 0);
+  CHECK(verify::document_of(report).at("remarks").empty());
+  report.partitions.resize(2);
+  report.partitions[0].not_checkable = 20;
+  report.partitions[1].not_checkable = 3;
+  CHECK(verify::document_of(report).at("not_checkable") == 23);
+  CHECK_THAT(verify::document_of(report).at("remarks").dump(), ContainsSubstring("23 records could not be checked"));
+}
+
 TEST_CASE("roles that only read can verify") {
   BusyInbox busy;
   RolesFixture roles{busy.inbox};
