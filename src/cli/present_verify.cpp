@@ -1,3 +1,5 @@
+#include <sstream>
+
 #include "cli/present.hpp"
 #include "cli/value_text.hpp"
 
@@ -66,6 +68,22 @@ std::string place_text(const Document& found) {
   return out;
 }
 
+/// How much of the log was checked, after the number of contradictions.
+std::string scope_text(const Document& document) {
+  std::string out;
+  if (!document.at("partitions").empty()) {
+    const auto records = document.at("not_checkable").get<std::int64_t>();
+    out += "; " + number_text(records) + (records == 1 ? " record" : " records") + " could not be checked";
+  }
+  const auto sample = document.at("sample").get<double>();
+  if (sample < 1) {
+    std::ostringstream percent;
+    percent << sample * 100;
+    out += "; a sample of " + percent.str() + "% of the offsets";
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string present_verified(const Document& document, const Look& look) {
@@ -88,6 +106,7 @@ std::string present_verified(const Document& document, const Look& look) {
   std::string verdict = all == 1 ? "1 contradiction" : number_text(all) + " contradictions";
   const bool is_good = document.at("ok").get<bool>();
   if (all == 0 && !is_good) verdict += ", but not everything was verified";
+  verdict += scope_text(document);
   return out + in_tone(verdict, is_good ? Tone::good : Tone::bad, look) + "\n";
 }
 

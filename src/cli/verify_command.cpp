@@ -135,8 +135,9 @@ ExitCode run_verify(Session& session, const operations::Arguments& arguments) {
   });
   if (failure) {
     const auto answer = operations::answer_for(*failure, connection.where());
-    session.say("verify: " + answer.message);
-    return answer.code;
+    report.failure = base::Problem{answer.message};
+    show(session, report);
+    return report.found > 0 ? ExitCode::no : answer.code;
   }
   show(session, report);
   if (!arguments.flag("fetch") || report.interrupted || report.failure) return code_of(report);

@@ -230,6 +230,38 @@ TEST_CASE("a loss is found by the age of its record, and never claimed of record
   CHECK(found.at("not_checkable") == 5);
 }
 
+TEST_CASE("contradictions are shown also if a later statement fails; the verdict says how much was checked") {
+  DaemonFixture fixture{1};
+  {
+    const auto daemon = fixture.start();
+    fixture.produce(10);
+    CHECK(fixture.wait_done().is_perfect());
+    wait_read(fixture);
+    CHECK(daemon->stop() == ExitStatus{0, 0});
+  }
+  CHECK_THAT(command(fixture.config, {"verify"}).out,
+             ContainsSubstring("0 contradictions; 0 records could not be checked\n"));
+  const auto sampled = command(fixture.config, {"verify", "--sample", "50%"});
+  CHECK_THAT(sampled.out, ContainsSubstring("; a sample of 50% of the offsets\n"));
+  fixture.database.run("update inbox.ledger_trim set day = current_date + 1");
+  lose(fixture, 4);
+  const auto old = command(fixture.config, {"verify", "--against", "kafka"});
+  CHECK(old.status.code == 0);
+  CHECK_THAT(old.out, ContainsSubstring("0 contradictions; 1 record could not be checked\n"));
+
+  fixture.database.run("insert into inbox.quarantine (shard_id, \"offset\", reason, detail, payload_size, digest) "
+                       "values (99, 1, 'no_id', '', 0, 0); alter table inbox.former_subscription rename to former");
+  const auto failed = command(fixture.config, {"verify", "--against", "database"});
+  INFO(failed.out << failed.err);
+  CHECK(failed.status.code == 1);
+  CHECK_THAT(failed.out, ContainsSubstring("orphans: ") && ContainsSubstring("1 contradiction"));
+  CHECK_THAT(failed.err, ContainsSubstring("former_subscription"));
+  const auto as_json = verify(fixture, {"--against", "database"});
+  CHECK(as_json.document.at("ok") == false);
+  CHECK(as_json.document.at("found") == 1);
+  fixture.database.run("delete from inbox.quarantine; alter table inbox.former rename to former_subscription");
+}
+
 TEST_CASE("a run continues where the last one ended, and begins again at a contradiction") {
   DaemonFixture fixture{1};
   const auto daemon = fixture.start();
