@@ -170,7 +170,10 @@ TEST_CASE("an alias that is another handler with deliveries of its own is refuse
 
 // fault: two versions side by side during a rolling upgrade
 // fault: mode, order key or scope of a handler changes beside other instances, under failing load
-TEST_CASE("of two instances with other order settings only the newer instance runs the handler, and both are named") {
+TEST_CASE(
+    "of two instances with other order settings only the newer instance runs the handler, and both are named",
+    "[alone]") {
+  // Not beside other tests: an instance without a heartbeat for 15 s counts as gone, and the other takes the handler.
   OrderFixture fixture{4};
   auto older = fixture.start();
   fixture.produce(50);
@@ -187,6 +190,7 @@ TEST_CASE("of two instances with other order settings only the newer instance ru
   int of_older = 0;
   const auto calls = fixture.recording.all();
   for (std::size_t i = before; i < calls.size(); ++i) of_older += calls[i].process_id == older->process().id() ? 1 : 0;
+  INFO("the older instance: " << older->log() << "\nthe newer instance: " << newer.log());
   CHECK(of_older == 0);
   CHECK_THAT(command(fixture.config, {"status"}).out, ContainsSubstring("does not run handler recorder"));
   CHECK_THAT(command(fixture.config, {"check"}).out, ContainsSubstring("runs it in another order"));
