@@ -1,6 +1,7 @@
 #include "verify/chunk_check.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -15,6 +16,8 @@ namespace inboxd::verify {
 namespace {
 
 namespace statements = inbox::statements;
+
+constexpr std::size_t max_scratch = 1U << 20U;
 
 /// A row of the ledger.
 struct KnownId {
@@ -32,22 +35,32 @@ class ChunkCheck final {
   std::vector<Contradiction> run(const kafka::LogReader::Chunk& chunk, std::int64_t from) {
     from_ = from;
     end_ = chunk.next;
+    begins_after_other_id_ = result_.ends_with_other_id;
     result_.records += static_cast<std::int64_t>(chunk.messages.size());
-    compare_places(chunk, from);
+    compare_places(chunk);
+    if (!compared_.empty()) result_.ends_with_other_id = compared_.back().has_other_id;
     account_for_rest();
     count_absent(chunk, from);
     return std::move(found_);
   }
 
  private:
-  /// Records with a row of their own: events and quarantined records.
-  void compare_places(const kafka::LogReader::Chunk& chunk, std::int64_t from) {
+  /// An event at the offset of its record.
+  struct Compared {
+    std::int64_t offset = 0;
+    bool has_other_id = false;  ///< than today's rules give its record
+  };
+
+  /// Records with a row of their own: events and quarantined records. Rows at offsets without a record are not read:
+  /// in a compacted topic they may have gigabytes.
+  void compare_places(const kafka::LogReader::Chunk& chunk) {
     if (chunk.messages.empty()) return;
+    event::OffsetSet offsets;
+    for (const auto& message : chunk.messages) offsets.add(message->offset);
     const auto& statement = partition_.reads_content ? statements::verify_places : statements::verify_places_only;
-    const std::string shard = std::to_string(partition_.state.shard_id), first = std::to_string(from),
-                      end = std::to_string(chunk.next);
+    const std::string shard = std::to_string(partition_.state.shard_id), places = offsets.text();
     inbox::WireParameters parameters;
-    for (const std::string* const text : {&shard, &first, &end}) parameters.add(*text);
+    for (const std::string* const text : {&shard, &places}) parameters.add(*text);
     const auto rows = connection_.access().fetch(statement, parameters);
     const int count = PQntuples(rows.get());
     int at = 0;
@@ -66,21 +79,50 @@ class ChunkCheck final {
   /// Rows [first, last) have the record's offset: several, if it was read again after its id had been trimmed.
   void compare(const rd_kafka_message_t& message, const PGresult* rows, int first, int last) {
     bool is_event = false;
+    for (int i = first; i < last; ++i) is_event = is_event || inbox::BinaryRow{rows, i}.flag(1);
+    if (!is_event) {
+      ++result_.quarantined;
+      return;
+    }
+    compare_ids(message, rows, first, last);
     for (int i = first; i < last; ++i) {
       const inbox::BinaryRow row{rows, i};
       if (!row.flag(1)) continue;
-      is_event = true;
       const bool is_forgotten = row.flag(2);
       if (!is_forgotten && digest_of(message) != envelope::digest_of(row.maybe_bytes(3), row.maybe_bytes(4))) continue;
       ++result_.events;
       result_.forgotten += is_forgotten ? 1 : 0;
       return;
     }
-    if (is_event) {
-      add("different_content", message.offset, "", "key or payload differ from the record's");
-    } else {
-      ++result_.quarantined;
+    add("different_content", message.offset, "", "key or payload differ from the record's");
+  }
+
+  /// Today's rules may give the record another id than its event has. Read again, it would be a new event.
+  void compare_ids(const rd_kafka_message_t& message, const PGresult* rows, int first, int last) {
+    if (!scratch_ || scratch_->used() > max_scratch) scratch_.emplace();
+    std::size_t rule = envelope::max_rules;
+    const auto record = consumer::record_of(message, {}, *scratch_);
+    const auto decoded = envelope::decode(record, partition_.rules, *scratch_, &rule);
+    const auto* const event = std::get_if<event::Event>(&decoded);
+    bool is_same = false;
+    for (int i = first; i < last; ++i) {
+      const inbox::BinaryRow row{rows, i};
+      is_same = is_same || (row.flag(1) && event != nullptr && row.uuid(5) == event->event_id);
     }
+    compared_.push_back({message.offset, !is_same});
+    if (is_same) return;
+    ++result_.other_id;
+    result_.last_other_id = message.offset;
+    result_.other_id_rule = envelope::rule_name(rule);
+  }
+
+  /// Whether the event before or after the offset was stored by other rules than today's. Then a record between them
+  /// may be a resend whose event has another id.
+  bool is_by_other_rules(std::int64_t offset) const {
+    const auto next = std::upper_bound(compared_.begin(), compared_.end(), offset,
+                                       [](std::int64_t at, const Compared& one) { return at < one.offset; });
+    const bool is_after = next == compared_.begin() ? begins_after_other_id_ : std::prev(next)->has_other_id;
+    return is_after || (next != compared_.end() && next->has_other_id);
   }
 
   static std::int64_t digest_of(const rd_kafka_message_t& message) {
@@ -131,7 +173,8 @@ class ChunkCheck final {
     const KeptSince& kept = partition_.kept;
     std::erase_if(events, [&](const auto& event) {
       const bool is_kept = kept.is_since(event.kafka_timestamp, kept.events) &&
-                           kept.is_since(event.kafka_timestamp, kept.ids) && !is_handled(event.offset);
+                           kept.is_since(event.kafka_timestamp, kept.ids) && !is_by_other_rules(event.offset) &&
+                           !is_handled(event.offset);
       if (!is_kept) {
         ++result_.not_checkable;
         forgotten(event.offset);
@@ -149,11 +192,16 @@ class ChunkCheck final {
         ++result_.duplicates;
         forgotten(event.offset);
       } else {
-        if (!result_.first_missing) result_.first_missing = event.offset;
+        missing(event.offset);
         add("missing_record", event.offset, event.event_id.text(),
             "neither stored, known to the ledger nor in quarantine");
       }
     }
+  }
+
+  /// Only the newest shard can read a record again.
+  void missing(std::int64_t offset) {
+    if (!result_.first_missing && partition_.state.is_newest) result_.first_missing = offset;
   }
 
   void forgotten(std::int64_t offset) { result_.last_forgotten = std::max(result_.last_forgotten.value_or(0), offset); }
@@ -196,7 +244,12 @@ class ChunkCheck final {
       ++result_.not_checkable;
       return;
     }
-    if (!result_.first_missing) result_.first_missing = offset;
+    if (is_by_other_rules(offset)) {
+      ++result_.not_checkable;
+      forgotten(offset);
+      return;
+    }
+    missing(offset);
     add("not_in_quarantine", offset, event_id, reason + ", but not in quarantine");
   }
 
@@ -222,7 +275,9 @@ class ChunkCheck final {
     out.offset = offset;
     out.event_id = std::move(event_id);
     out.detail = std::move(detail);
-    out.remedy = remedy_for(out);
+    out.remedy = partition_.state.is_newest
+                     ? remedy_for(out)
+                     : "restore the event's row from a backup; no command reads records again from before a truncation";
     found_.push_back(std::move(out));
     ++result_.contradictions;
   }
@@ -231,7 +286,10 @@ class ChunkCheck final {
   const VerifiedPartition& partition_;
   PartitionResult& result_;
   base::Arena arena_;
+  std::optional<base::Arena> scratch_;  ///< of compared records
   std::int64_t from_ = 0, end_ = 0;
+  bool begins_after_other_id_ = false;
+  std::vector<Compared> compared_;  ///< by offset
   std::vector<const rd_kafka_message_t*> rest_;
   std::optional<event::OffsetSet> handled_;
   std::vector<Contradiction> found_;

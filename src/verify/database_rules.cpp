@@ -112,6 +112,7 @@ class DatabaseRules final {
                                  "the ledger has the id of each event"};
     static const Rule stored_twice{"stored_twice", &statements::verify_stored_twice,
                                    "no event is stored twice: the ledger has its id for its place"};
+    static const Rule two_events{"two_events", &statements::verify_two_events, "no record is stored as two events"};
     const auto shard = partition.shard_id;
     const auto& retention = around_.settings.retention;
     for (std::int64_t first = 0; !is_stopped();) {
@@ -122,6 +123,7 @@ class DatabaseRules final {
         const auto states_since = std::max(moment_.outcomes_since, kept_since(retention.dead_letters));
         apply(missing, pqxx::params{shard, first, *next, states_since, limit()});
         apply(twice, pqxx::params{shard, first, *next, limit()});
+        apply(two_events, pqxx::params{shard, first, *next, limit()});
         if (moment_.may_read_payloads) {  // and the ids in audit
           const auto ids_since = std::max(moment_.ledger_since, kept_since(retention.ledger));
           apply(without_id, pqxx::params{shard, first, *next, ids_since, limit()});

@@ -19,6 +19,14 @@ std::string problem_with_fetch(inbox::Connection& connection, const PartitionRes
       first >= *now->position) {
     return "the position has been moved meanwhile; verify again";
   }
+  if (!partition.problem.empty()) return "it was not verified to its end: " + partition.problem;
+  if (partition.last_other_id && *partition.last_other_id >= first) {
+    const std::string& rule = partition.other_id_rule;
+    return "the rules of topic " + partition.topic + " have changed: " +
+           (rule == "none" ? "no rule gives" : "rule " + rule + " does not give") + " the record at offset " +
+           std::to_string(*partition.last_other_id) + " the id of its event. Read again from offset " +
+           std::to_string(first) + ", it would be stored again, and its handlers would run again";
+  }
   std::optional<std::int64_t> forgotten;
   if (partition.last_forgotten && *partition.last_forgotten >= first) forgotten = partition.last_forgotten;
   const auto rows = inbox::run_read(connection, inbox::statements::verify_forgotten_id,

@@ -16,6 +16,7 @@
 #include "operations/broker_problem.hpp"
 #include "statements.hpp"
 #include "verify/chunk_check.hpp"
+#include "verify/log_part.hpp"
 
 namespace inboxd::verify {
 namespace {
@@ -44,12 +45,11 @@ class LogCheck final {
         moment_{read_moment(around.connection)} {}
 
   void run() {
-    auto partitions = partitions_of(around_, request_);
-    std::erase_if(partitions, [](const auto& one) { return one.source != "kafka" || !one.is_newest || !one.position; });
+    auto parts = log_parts(around_.connection, partitions_of(around_, request_));
     std::set<std::string> unknown;
-    std::erase_if(partitions, [&](const auto& one) {
-      if (topics_.find(one.topic) != nullptr) return false;
-      unknown.insert(one.topic);
+    std::erase_if(parts, [&](const LogPart& one) {
+      if (topics_.find(one.state.topic) != nullptr) return false;
+      unknown.insert(one.state.topic);
       return true;
     });
     for (const auto& topic : unknown) {
@@ -59,12 +59,15 @@ class LogCheck final {
     if (!moment_.may_read_payloads) {
       out_.remarks.push_back("contents were not compared: this role may not read payloads");
     }
-    describe(partitions);
-    for (const auto& partition : partitions) {
+    describe(parts);
+    for (const auto& part : parts) {
       if (out_.interrupted) break;
-      out_.partitions.push_back(verify(partition));
+      auto result = verify(part);
+      if (part.cut && result.from >= result.position) continue;  // Kafka has deleted its offsets, or none is left
+      note_other_ids(result);
+      out_.partitions.push_back(std::move(result));
     }
-    find_unread(partitions);
+    find_unread(parts);
     if (out_.partitions.empty()) {
       out_.problems.push_back("no log was read: no partition of a configured topic has a position; start a daemon");
     }
@@ -117,16 +120,16 @@ class LogCheck final {
     return false;
   }
 
-  void describe(const std::vector<PartitionState>& partitions) {
+  void describe(const std::vector<LogPart>& parts) {
     std::set<std::string> names = visible_;
-    for (const auto& one : partitions) names.insert(one.topic);
+    for (const auto& one : parts) names.insert(one.state.topic);
     const auto described = kafka::describe_topics(client_.get(), {names.begin(), names.end()}, patience);
     if (!described) return;
     for (const auto& topic : described.value()) described_[topic.name] = topic;
   }
 
   /// Configured topics and partitions of them that no daemon has read: nothing of their records is stored.
-  void find_unread(const std::vector<PartitionState>& partitions) {
+  void find_unread(const std::vector<LogPart>& parts) {
     for (const auto& name : topics_.names()) {
       if (!is_wanted(name) || described_.contains(name)) continue;
       out_.problems.push_back("topic " + name +
@@ -134,7 +137,7 @@ class LogCheck final {
                               "describe it");
     }
     std::set<kafka::TopicPartition> read;
-    for (const auto& one : partitions) read.insert({one.topic, one.partition});
+    for (const auto& one : parts) read.insert({one.state.topic, one.state.partition});
     for (const auto& name : visible_) {
       const auto described = described_.find(name);
       const int count = described == described_.end() ? 0 : described->second.partitions;
@@ -146,23 +149,47 @@ class LogCheck final {
 
   void check_unread(const kafka::TopicPartition& place) {
     const auto log = kafka::log_bounds(client_.get(), place, patience);
-    if (log && log.value().high == log.value().low) return;
+    const bool is_empty = log && log.value().high == log.value().low;
+    if (is_empty && (log.value().high == 0 || starts_at_end(place.topic))) return;
     PartitionResult result;
     result.topic = place.topic;
     result.partition = place.partition;
-    result.problem = log ? "never read, but it has records at offsets " + std::to_string(log.value().low) + " to " +
-                               std::to_string(log.value().high - 1) +
-                               "; start a daemon, or see `inboxd partitions list`"
-                         : log.problem().message;
+    const std::string remedy = "; start a daemon, or see `inboxd partitions list`";
+    if (!log) {
+      result.problem = log.problem().message;
+    } else if (is_empty) {
+      result.problem = "never read, and Kafka has deleted its records up to offset " +
+                       std::to_string(log.value().high - 1) + remedy;
+    } else {
+      result.problem = "never read, but it has records at offsets " + std::to_string(log.value().low) + " to " +
+                       std::to_string(log.value().high - 1) + remedy;
+    }
     if (log) result.lag = log.value().high - log.value().low;
     out_.partitions.push_back(std::move(result));
   }
 
-  PartitionResult verify(const PartitionState& state) {
+  /// Whether a daemon that started now would read none of the topic's older records.
+  bool starts_at_end(const std::string& topic) {
+    const config::Topic& entry = *topics_.find(topic);
+    return entry.start.kind == config::StartAt::Kind::end &&
+           !inbox::started_at(around_.connection, entry.name.empty() ? entry.pattern : entry.name);
+  }
+
+  void note_other_ids(const PartitionResult& result) {
+    if (result.other_id == 0) return;
+    out_.remarks.push_back("the rules of topic " + result.topic + " have changed: in partition " +
+                           std::to_string(result.partition) + " they give " + std::to_string(result.other_id) +
+                           " records another id than their events have, the last at offset " +
+                           std::to_string(*result.last_other_id) +
+                           "; resends of them count as not checkable, and --fetch does not read them again");
+  }
+
+  PartitionResult verify(const LogPart& part) {
+    const PartitionState& state = part.state;
     PartitionResult result;
     result.topic = state.topic;
     result.partition = state.partition;
-    result.position = *state.position;
+    result.position = std::min(*state.position, part.cut.value_or(*state.position));
     const auto* const topic = topics_.find(state.topic);
     result.shard_id = state.shard_id;
     result.epoch = state.epoch.value_or(0);
@@ -182,13 +209,19 @@ class LogCheck final {
     auto partition = partition_of(state, *topic);
     result.from = read_bounds(partition).value_or(result.position);
     const std::int64_t end = std::min(result.position, log.value().high);
-    result.lag = std::max<std::int64_t>(log.value().high - result.position, 0);
+    if (!part.cut) result.lag = std::max<std::int64_t>(log.value().high - result.position, 0);
     result.not_in_kafka = std::max<std::int64_t>(std::min(log.value().low, end) - result.from, 0);
-    const std::string known_as = log_of(partition);
-    if (state_.is_of_other(place, known_as)) ++restarted_;
-    result.from = std::max({result.from, log.value().low, state_.verified_to(place, known_as)});
+    result.from = std::max(result.from, log.value().low);
+    if (!part.cut) {  // the state has an offset for each partition
+      const std::string known_as = log_of(partition);
+      if (state_.is_of_other(place, known_as)) ++restarted_;
+      result.from = std::max(result.from, state_.verified_to(place, known_as));
+    }
     result.verified_to = result.from;
     read_back(partition, place, end, result);
+    if (part.cut || !result.problem.empty()) return result;
+    const auto now = inbox::find_position(around_.connection, state.topic, state.partition);
+    if (now) result.problem = problem_with(state, log.value(), *now);
     return result;
   }
 
@@ -196,8 +229,7 @@ class LogCheck final {
     VerifiedPartition out;
     out.state = state;
     const auto& settings = around_.settings;
-    const auto position = inbox::find_position(around_.connection, state.topic, state.partition);
-    out.rules = {topic, settings.kafka.name_space, position ? position->log_id : state.incarnation};
+    out.rules = {topic, settings.kafka.name_space, log_of_shard(around_.connection, state.shard_id).id};
     out.gaps = state.gaps;
     if (state.gap) out.gaps.add(*state.gap);
     out.reads_content = moment_.may_read_payloads;
@@ -215,16 +247,12 @@ class LogCheck final {
     out.kept.ids = moment.ledger_since;
     out.kept.outcomes = moment.outcomes_since;
     out.kept.quarantine = quarantine ? moment.now - std::chrono::microseconds{*quarantine}.count() : 0;
-    const auto rows = inbox::run_read(around_.connection, statements::verify_partition, pqxx::params{state.shard_id});
-    inbox::RowReader row{rows[0]};
-    const auto first = row.maybe_int8();
-    const auto first_stored = row.maybe_int8();
     if (out.reads_content) {
       const auto discarded = inbox::run_read(around_.connection, statements::verify_discarded,
                                              pqxx::params{kafka::text_of({state.topic, state.partition})});
       out.discarded = event::OffsetSet::parse(inbox::RowReader{discarded[0]}.text()).value_or(event::OffsetSet{});
     }
-    return first ? first : first_stored;
+    return log_of_shard(around_.connection, state.shard_id).begin;
   }
 
   /// The log and the database of the verified offsets. Another server process, or tables that were made again, may
@@ -285,6 +313,7 @@ class LogCheck final {
                PartitionResult& result) {
     if (result.contradictions > 0) return;
     result.verified_to = next;
+    if (!partition.state.is_newest) return;
     state_.set(place, log_of(partition), next);
     save(false);
   }

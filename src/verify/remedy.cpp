@@ -77,6 +77,7 @@ const std::map<std::string, Remedy>& remedies() {
       {"lanes", advance},
       {"id_without_event", restore_row},
       {"stored_twice", trace},
+      {"two_events", trace},
       {"positions", seek_to},
       {"missing_record", seek_to},
       {"different_content", show},

@@ -43,6 +43,7 @@ Document document_of(const PartitionResult& result) {
           {"in_gaps", result.in_gaps},
           {"not_checkable", result.not_checkable},
           {"forgotten", result.forgotten},
+          {"other_id", result.other_id},
           {"absent", result.absent},
           {"not_in_kafka", result.not_in_kafka},
           {"contradictions", result.contradictions},

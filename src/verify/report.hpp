@@ -50,6 +50,7 @@ struct PartitionResult {
   std::int64_t in_gaps = 0;        ///< in an accepted gap, offsets without a record included
   std::int64_t not_checkable = 0;  ///< older than retention, or discarded from quarantine
   std::int64_t forgotten = 0;      ///< events with erased content; part of `events`
+  std::int64_t other_id = 0;       ///< events to which today's rules give another id; part of `events`
   std::int64_t contradictions = 0;
 
   // Offsets without a record:
@@ -59,7 +60,10 @@ struct PartitionResult {
   /// The last record that would be stored as new if it were read again, though it may have been stored: the ledger does
   /// not have its id.
   std::optional<std::int64_t> last_forgotten = {};
-  std::string problem = {};    ///< why it was not verified; empty: it was
+  std::optional<std::int64_t> last_other_id = {};  ///< the last of `other_id`
+  std::string other_id_rule = {};                  ///< the rule that gives it another id
+  bool ends_with_other_id = false;                 ///< the last event so far is one of `other_id`
+  std::string problem = {};    ///< why it was not verified, or records are lost or not read; else empty
   std::int32_t shard_id = 0;   ///< the partition's as it was verified
   std::int32_t epoch = 0;      ///< likewise
 };

@@ -150,6 +150,11 @@ const Planted planted[] = {
     {"insert into inbox.event (shard_id, \"offset\", event_id, event_type, received_at) select shard_id, \"offset\", "
      "event_id, event_type, received_at + interval '1 s' from inbox.event where \"offset\" = 4",
      "stored_twice", "inboxd events trace "},
+    {"with again as (insert into inbox.event (shard_id, \"offset\", event_id, event_type, received_at) select "
+     "shard_id, \"offset\", gen_random_uuid(), event_type, received_at from inbox.event where \"offset\" = 4 "
+     "returning *) insert into inbox.ledger (event_id, shard_id, \"offset\", digest, received_at) select event_id, "
+     "shard_id, \"offset\", 1, received_at from again",
+     "two_events", "inboxd events trace "},
 };
 
 }  // namespace
@@ -314,6 +319,15 @@ TEST_CASE("no record is fetched whose position has moved, or that would be store
   lost.last_forgotten = 9;
   CHECK_THAT(problem(), ContainsSubstring("the ledger no longer has the id of the record at offset 9"));
   lost.last_forgotten.reset();
+  lost.last_other_id = 7;
+  CHECK(problem().empty());
+  lost.last_other_id = 8;
+  lost.other_id_rule = "custom";
+  CHECK_THAT(problem(), ContainsSubstring("rule custom does not give the record at offset 8 the id of its event"));
+  lost.last_other_id.reset();
+  lost.problem = "no record came for 30 s";
+  CHECK_THAT(problem(), ContainsSubstring("it was not verified to its end"));
+  lost.problem.clear();
   lost.first_missing = 20;
   CHECK_THAT(problem(), ContainsSubstring("the position has been moved"));
   lost.first_missing = 8;

@@ -2,56 +2,15 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "process/support/background_producer.hpp"
-#include "process/support/daemon_fixture.hpp"
+#include "process/verify/verified.hpp"
 #include "support/test_environment.hpp"
 #include "support/topic_reader.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
-using nlohmann::json;
-
-namespace {
-
-struct Verified {
-  int status = 0;
-  json document;
-  std::string text;
-  std::int64_t at(const char* field, std::size_t partition = 0) const {
-    return document.at("partitions").at(partition).at(field).get<std::int64_t>();
-  }
-};
-
-Verified verify(const DaemonFixture& fixture, std::vector<std::string> options = {}) {
-  options.insert(options.begin(), {"verify", "--json"});
-  const auto finished = command(fixture.config, options);
-  Verified out;
-  out.status = finished.status.code;
-  out.text = finished.out + finished.err;
-  out.document = json::parse(finished.out, nullptr, false);
-  return out;
-}
-
-void wait_read(DaemonFixture& fixture) {
-  fixture.database.wait_for("all is read", "select count(*) from inbox.lag where lag = 0 and position > 0", 1);
-}
-
-/// As if it had never been stored.
-void lose(DaemonFixture& fixture, std::int64_t offset) {
-  const Session::Parameters at{std::to_string(offset)};
-  for (const char* const sql :
-       {"delete from inbox.event where \"offset\" = $1", "delete from inbox.ledger where \"offset\" = $1",
-        "update inbox.outcome set offsets = offsets - int8multirange(int8range($1, $1::bigint + 1)) "
-        "where offsets @> $1::bigint and upper(offsets) - lower(offsets) > 1",
-        "delete from inbox.outcome where offsets = int8multirange(int8range($1, $1::bigint + 1))"}) {
-    fixture.database.run(sql, at);
-  }
-}
-
-}  // namespace
 
 TEST_CASE("every record is accounted for: events, duplicates, quarantine, tombstones, transactions") {
   DaemonFixture fixture{1};
@@ -89,8 +48,10 @@ TEST_CASE("compacted records are absent from the log, and not lost") {
   const auto produce = [&](const std::string& key, int count) {
     for (int i = 0; i < count; ++i) fixture.kafka.produce({{.topic = fixture.topic, .key = key, .payload = "{}"}});
   };
-  produce("same", 10);
-  fixture.wait_stored(10);
+  for (int stored = 1; stored <= 10; ++stored) {  // the broker may compact all but the newest
+    produce("same", 1);
+    fixture.wait_stored(stored);
+  }
   std::size_t left = 0;
   int produced = 10;
   wait_until(
