@@ -191,11 +191,22 @@ std::string Hider::hide(const std::string& text) {
   return std::string{hidden};
 }
 
-/// A statement's names are words of logs and metrics, too: outside its literals only other words are searched for. With
-/// a `$` all words are, because each may be in a dollar-quoted literal.
+namespace {
+
+/// Whether more than `'` begins and ends the literals of a statement: `$$`, an escape, or an apostrophe in a comment or
+/// in a quoted name.
+bool has_uncertain_quotes(std::string_view text) {
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string_view::npos; };
+  return has("$") || has("\\") || has("--") || has("/*") || (has("\"") && has("'"));
+}
+
+}  // namespace
+
+/// A statement's names are words of logs and metrics, too: outside its literals only other words are searched for. If
+/// it is uncertain where literals are, all words are.
 std::string Hider::statement(const std::string& text) {
   hidden_.push_back(text);
-  const bool may_be_literal = text.find('$') != std::string::npos;
+  const bool may_be_literal = has_uncertain_quotes(text);
   const Texts parts = pieces_of(text, "'");
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (i % 2 == 1) {
@@ -203,7 +214,8 @@ std::string Hider::statement(const std::string& text) {
       continue;
     }
     for (std::string& word : pieces_of(parts[i], " \t\n=&;,/?#@:\"$()")) {
-      const bool is_name = std::ranges::all_of(word, [](char c) { return is_word_character(c) || c == '.'; });
+      const bool is_name = std::ranges::all_of(word, [](char c) { return is_word_character(c) || c == '.'; }) &&
+                           !word.empty() && std::isdigit(static_cast<unsigned char>(word[0])) == 0;
       if (word.size() >= min_part && (may_be_literal || !is_name)) hidden_.push_back(std::move(word));
     }
   }

@@ -161,3 +161,20 @@ TEST_CASE("the names of a statement are kept in other texts, its literals are no
   CHECK(without_texts(text, hides("select received_at, partition, $$secret-of-crm$$ from events")) ==
         "inboxd_********s ******** ********");
 }
+
+TEST_CASE("a literal of a statement is searched for wherever quotes are uncertain, and so is a long number") {
+  const Secrets none;
+  const std::string text = "inboxd_partitions secretofcrm 4711471147";
+  const auto shown_beside = [&](const std::string& statement) {
+    Hider hider{none};
+    hider.entry(exposure_of_setting("sql", "statement"), statement, "settings.statement");
+    return without_texts(text, hider.hidden_texts());
+  };
+  CHECK(shown_beside("select 1 where pin = 4711471147") == "inboxd_partitions secretofcrm ********");
+  for (const char* const statement :
+       {"-- don't\nselect 'secretofcrm'", "/* don't */ select 'secretofcrm'", "select E'it\\'s', 'secretofcrm'",
+        "select \"o'clock\", 'secretofcrm'"}) {
+    CAPTURE(statement);
+    CHECK(shown_beside(statement) == "inboxd_partitions ******** 4711471147");
+  }
+}
