@@ -50,7 +50,7 @@ constexpr std::string_view plain_scheme = "http://";
 
 /// Host and port of an http:// URL if they are on another machine; else empty. Without the user, who has a password.
 std::string remote_address(const std::string& url) {
-  if (!url.starts_with(plain_scheme)) return {};
+  if (!base::lower(url).starts_with(plain_scheme)) return {};
   const std::size_t begin = plain_scheme.size();
   const std::string authority = url.substr(begin, url.find_first_of("/?#", begin) - begin);
   const std::string address = authority.substr(authority.rfind('@') + 1);  // npos + 1: everything
@@ -99,6 +99,7 @@ void check_token_endpoint(const config::Kafka& kafka, FoundList& out) {
 }
 
 void check_admin(const config::Admin& admin, FoundList& out) {
+  if (admin.token.empty() && admin.read_token.empty()) return;  // others get health checks only
   if (admin.listen == "off" || !admin.tls.is_off() || is_on_this_machine(host_of(admin.listen))) return;
   out.push_back({Finding::Kind::warning, "admin.listen " + admin.listen,
                  "other machines send their tokens in plaintext: set admin.tls, or listen on 127.0.0.1 behind a proxy "

@@ -74,11 +74,15 @@ TEST_CASE("check warns of tokens that travel in plaintext: of brokers, and to th
   settings.kafka.properties = {{"security.protocol", "sasl_ssl"},
                                {"sasl.oauthbearer.token.endpoint.url", "http://192.0.2.7/token"}};
   settings.admin.listen = "0.0.0.0:9470";
+  CHECK(check_plaintext(settings).size() == 1);
+  settings.admin.read_token = inboxd::config::Secret{"token-of-readers"};
   const auto found = check_plaintext(settings);
   REQUIRE(found.size() == 2);
   CHECK(found[0].subject == "admin.listen 0.0.0.0:9470");
   CHECK(found[1].message == "the client's secret and its tokens travel to 192.0.2.7 in plaintext: set it to an "
                             "https:// address");
+  settings.kafka.properties["sasl.oauthbearer.token.endpoint.url"] = "HTTP://192.0.2.7/token";
+  CHECK(check_plaintext(settings).size() == 2);
   settings.kafka.properties["sasl.oauthbearer.token.endpoint.url"] = "https://192.0.2.7/token";
   settings.admin.tls.certificate = "/etc/inboxd/tls.crt";
   CHECK(check_plaintext(settings).empty());
