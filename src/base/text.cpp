@@ -31,6 +31,12 @@ void append_hex_escape(std::string& out, unsigned char byte) {
   out += text;
 }
 
+void append_json_escape(std::string& out, char32_t character) {
+  char text[12];
+  std::snprintf(text, sizeof text, "\\u%04x", static_cast<unsigned>(character));
+  out += text;
+}
+
 /// Whether a byte needs no escape in JSON: printable ASCII.
 bool is_plain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 
@@ -110,9 +116,7 @@ std::string escape_json_controls(std::string_view json) {
   while (!json.empty()) {
     const std::size_t length = std::max<std::size_t>(sequence_length(json), 1);
     if (const char32_t command = command_of_terminals(json, length); command != 0) {
-      char text[12];
-      std::snprintf(text, sizeof text, "\\u%04x", static_cast<unsigned>(command));
-      out += text;
+      append_json_escape(out, command);
     } else {
       out.append(json.substr(0, length));
     }
@@ -155,10 +159,9 @@ void append_json_quoted(std::string& out, std::string_view text) {
       out += "\xEF\xBF\xBD";
     } else if (byte == '"' || byte == '\\') {
       out.append("\\").push_back(text[0]);
-    } else if (byte < 0x20 || byte == 0x7F) {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\u%04x", byte);
-      out += escape;
+    } else if (const char32_t command = byte < 0x20 ? byte : command_of_terminals(text, length);
+               byte < 0x20 || command != 0) {
+      append_json_escape(out, command);
     } else {
       out.append(text.substr(0, length));
     }

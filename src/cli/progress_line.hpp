@@ -23,7 +23,7 @@ class ProgressLine final {
     const bool is_over = progress.done == progress.of;
     if (!output_.messages_are_seen && now < next_ && !is_over) return;
     next_ = now + interval;
-    std::string line = progress.what + " " + number_text(progress.done);
+    std::string line = one_line(progress.what) + " " + number_text(progress.done);
     if (progress.of > 0) line += " of " + number_text(progress.of);
     if (output_.messages_are_seen) {
       output_.messages << '\r' << line << "\x1b[K" << std::flush;

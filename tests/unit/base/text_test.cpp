@@ -110,6 +110,7 @@ TEST_CASE("any bytes become a valid JSON string") {
   CHECK(json_quote("a\n\x01\x7F") == R"("a\u000a\u0001\u007f")");
   CHECK(json_quote("a\0b"sv) == R"("a\u0000b")");
   CHECK(json_quote("\xFF" "a") == "\"\xEF\xBF\xBD" "a\"");
+  CHECK(json_quote("\xC2\x9B" "a\u202E\u20AC") == "\"\\u009ba\\u202e\u20AC\"");
   CHECK(json_quote("") == "\"\"");
 }
 

@@ -2,6 +2,9 @@
 #include "cli/terminal_text.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <sstream>
+
+#include "cli/progress_line.hpp"
 
 using namespace inboxd::cli;
 
@@ -73,4 +76,11 @@ TEST_CASE("a sheet leaves out empty values") {
   sheet.add("source", "");
   sheet.add("key", "k");
   CHECK(sheet.text({}) == "type  OrderPlaced\nkey   k\n");
+}
+
+TEST_CASE("progress shows the names in it without the control sequences of a terminal") {
+  std::ostringstream out, messages;
+  const Output output{out, messages, {}, {}, true, false};
+  ProgressLine{output}.show({"offsets of or\x1b[2Jders/0", 1, 2});
+  CHECK(messages.str() == "\roffsets of or\\x1b[2Jders/0 1 of 2\x1b[K\n");
 }
