@@ -1,14 +1,38 @@
 #include "verify/state_file.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
+#include "base/socket.hpp"
 #include "operations/operation.hpp"
 
 namespace inboxd::verify {
 
 using operations::Document;
+
+namespace {
+
+/// Writes the file and waits until the disk has it: else the renamed file may be empty after a crash of the machine.
+/// Returns whether the disk has it.
+bool write_durably(const std::string& name, const std::string& text) {
+  const base::Socket file{::open(name.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (file.get() < 0) return false;
+  for (std::string_view left = text; !left.empty();) {
+    const ssize_t written = ::write(file.get(), left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return ::fsync(file.get()) == 0;
+}
+
+}  // namespace
 
 base::Result<StateFile> StateFile::read(const std::string& name) {
   StateFile out;
@@ -56,10 +80,8 @@ base::Result<bool> StateFile::write() const {
     partitions[kafka::text_of(partition)] = {{"log", place.log}, {"verified_to", place.offset}};
   }
   const std::string next = name_ + ".new";
-  {
-    std::ofstream out{next};
-    out << Document{{"partitions", std::move(partitions)}}.dump(2) << '\n';
-    if (!out.flush()) return base::Problem{"--state " + name_ + ": cannot be written"};
+  if (!write_durably(next, Document{{"partitions", std::move(partitions)}}.dump(2) + '\n')) {
+    return base::Problem{"--state " + name_ + ": cannot be written"};
   }
   std::error_code error;
   std::filesystem::rename(next, name_, error);
