@@ -152,8 +152,11 @@ void Connection::Access::check_server() {
   is_server_checked_ = true;  // the statement opens the slot, too
   if (const auto owner = watchdog.server().owner_to_fence(server_started_at_)) {
     try {
-      const auto fenced = run(statements::change_fences, pqxx::params{owner->text()});
-      log.warn("inbox.server_changed", {{"purpose", purpose}, {"sequences", fenced.one_row()[0].as<std::int64_t>()}});
+      const auto fenced = run(statements::change_fences, pqxx::params{owner->text()}).one_row();
+      if (fenced[1].as<std::int64_t>() > 0) {
+        throw DatabaseError{{Fault::reconnect, "", "other statements hold deliveries that need another fence"}};
+      }
+      log.warn("inbox.server_changed", {{"purpose", purpose}, {"sequences", fenced[0].as<std::int64_t>()}});
     } catch (const DatabaseError& error) {
       // Also if it is in doubt: the caller's own statement has not run.
       close();

@@ -118,6 +118,24 @@ TEST_CASE("another server's first statement ends leases in sequences, uncharged,
   CHECK(in_order.settle(all_done(after.claimed.runs[0])));
 }
 
+TEST_CASE("no statement runs on another server while a locked delivery in a sequence keeps its fence") {
+  InOrder in_order;
+  in_order.store(3);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto before = in_order.claim();
+  base::Logger log{base::LogLevel::error, base::LogFormat::text};
+  inbox::Watchdog watchdog;
+  watchdog.server().set_owner(in_order.inbox.owner);
+  watchdog.server().know("another time");
+  inbox::Connection connection{in_order.inbox.settings(), "test", watchdog, log};
+  Session forgets{in_order.database().url(), in_order.database().schema()};
+  forgets.run("begin; select from inbox.delivery for update");
+  CHECK(failure_of([&] { inbox::read_routing(connection); }).fault == inbox::Fault::reconnect);
+  forgets.run("rollback");
+  inbox::read_routing(connection);
+  CHECK_FALSE(in_order.settle(all_done(before.claimed.runs.at(0))));
+}
+
 // fault: owner stopped (SIGSTOP) past its lease, then woken
 TEST_CASE("a takeover ends the leases of the earlier owner, who can settle nothing") {
   InOrder in_order;
