@@ -73,6 +73,12 @@ TEST_CASE("a settle with a wrong fence, owner or offsets changes nothing and is 
   mixed.failures = {failed(*run.events[1], 1), failed(*run.events[2], 1)};
   mixed.dead.push_back({2, run.events[2]->event_id});
   kinds.push_back(mixed);
+  for (const std::int64_t end : {5, 10}) {  // a part, and all that is left after the parts before
+    inbox::Settlement part;
+    part.key = run.key;
+    part.done = event::OffsetSet{{0, end}};
+    kinds.push_back(part);
+  }
 
   for (auto settlement : kinds) {
     const auto key = settlement.key;

@@ -62,6 +62,17 @@ struct Crashed : InOrder {
 
 }  // namespace
 
+TEST_CASE("a window gives nothing under another fence of its sequence, or to another owner") {
+  Crashed window;
+  SECTION("another fence") { window.database().run("update inbox.sequence set fence = fence + 1"); }
+  SECTION("another owner") {
+    window.database().run("update inbox.sequence set owner = $1", {base::random_uuid().text()});
+  }
+  const auto refused = window.claim_call(100, 5);
+  CHECK(state_of(refused) == State::lost);
+  CHECK(refused.claimed.runs.empty());
+}
+
 TEST_CASE("after one or two crashes, all calls of a window are claimed") {
   Crashed window;
   CHECK(events_in(window.claim_after(2).claimed.runs) == 150);

@@ -111,7 +111,15 @@ TEST_CASE("a zombie's writes roll back, and the lost lease is named") {
   REQUIRE(!fixture.with_events(insert_all)->error);
   fixture.transaction->end_call();
   fixture.inbox.database().run("update inbox.delivery set fence = fence + 1");
-  const auto end = fixture.commit_all();
+  auto settlement = fixture.done(0, 10);
+  SECTION("of a whole delivery") {}
+  SECTION("of a part") { settlement = fixture.done(0, 5); }
+  SECTION("of the last part") { settlement.whole = false; }
+  SECTION("with a failed event") {
+    settlement = fixture.done(0, 9);
+    settlement.retries.push_back({event::OffsetSet{{9, 10}}, milliseconds{10}, "test: no", std::nullopt});
+  }
+  const auto end = fixture.commit(settlement);
   CHECK(end.kind == Kind::lost);
   CHECK(end.lost == std::vector{fixture.run->key});
   CHECK(fixture.notes() == 0);
