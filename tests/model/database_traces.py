@@ -139,7 +139,9 @@ class Handler:
             return
         if gone and not (old.owner != "0" and is_same_lease and self.settles(old, gone)):
             self.add("cut", new.name, "-", len(new.pending))
-        if new.owner != "0" and not is_same_lease:
+        if new.owner != "0" and new.owner == old.owner and new.fence != old.fence and new.due == old.due:
+            self.add("new_row_fence", new.owner, new.name, new.fence)
+        elif new.owner != "0" and not is_same_lease:
             self.add(new.lease())
         elif new.owner != "0" and new.due != old.due:
             self.add("renew", new.owner, new.name, new.fence, new.due)
