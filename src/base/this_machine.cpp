@@ -1,9 +1,11 @@
 #include "base/this_machine.hpp"
 
+#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
 
 #include <memory>
+#include <string>
 
 namespace inboxd::base {
 namespace {
@@ -33,6 +35,18 @@ bool is_of_this_machine(const sockaddr& address) {
     if (one->ifa_addr != nullptr && is_same_host(address, *one->ifa_addr)) return true;
   }
   return false;
+}
+
+std::string_view host_of(std::string_view address) {
+  if (const auto scheme = address.find("://"); scheme != std::string_view::npos) address.remove_prefix(scheme + 3);
+  if (address.starts_with('[')) return address.substr(1, address.find(']') - 1);
+  return address.substr(0, address.find(':'));
+}
+
+bool is_on_this_machine(std::string_view host) {
+  in_addr address{};
+  const bool is_number = host.starts_with("127.") && ::inet_pton(AF_INET, std::string{host}.c_str(), &address) == 1;
+  return host.empty() || host.starts_with('/') || is_number || host == "localhost" || host == "::1";
 }
 
 }  // namespace inboxd::base

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "base/text.hpp"
+#include "base/this_machine.hpp"
 #include "config/cron.hpp"
 #include "config/kafka_properties.hpp"
 #include "config/reserved_words.hpp"
@@ -63,10 +64,6 @@ void check_kafka(const Kafka& kafka, Reading& reading) {
   }
 }
 
-bool is_on_this_machine(const std::string& listen) {
-  return listen.starts_with("127.") || listen.starts_with("localhost:") || listen.starts_with("[::1]:");
-}
-
 bool has_admin_token(const Reading& reading) {
   return reading.mentioned.has("admin.token") || reading.mentioned.has("admin.read_token");
 }
@@ -111,7 +108,7 @@ void check_admin(const Admin& admin, Reading& reading) {
   if (admin.listen == "off") return;
   const int port = std::atoi(admin.listen.c_str() + admin.listen.rfind(':') + 1);
   if (port < 1 || port > 65'535) complain(reading, {"admin.listen"}, "the port must be from 1 to 65535");
-  if (!is_on_this_machine(admin.listen) && !has_admin_token(reading)) {
+  if (!base::is_on_this_machine(base::host_of(admin.listen)) && !has_admin_token(reading)) {
     reading.findings.warning(reading.mentioned.nearest("admin.listen"), "admin.listen",
                              "other machines get only health checks from this port; set admin.read_token or "
                              "admin.token");

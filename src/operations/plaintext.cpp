@@ -1,30 +1,15 @@
 #include "operations/plaintext.hpp"
 
-#include <arpa/inet.h>
-
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/this_machine.hpp"
 
 namespace inboxd::operations {
-namespace {
-
-/// Of `host:9092`, `[::1]:9092` or `SASL_SSL://host:9092`.
-std::string_view host_of(std::string_view broker) {
-  if (const auto scheme = broker.find("://"); scheme != std::string_view::npos) broker.remove_prefix(scheme + 3);
-  if (broker.starts_with('[')) return broker.substr(1, broker.find(']') - 1);
-  return broker.substr(0, broker.find(':'));
-}
-
-}  // namespace
-
-bool is_on_this_machine(std::string_view host) {
-  in_addr address{};
-  const bool is_loopback = host.starts_with("127.") && ::inet_pton(AF_INET, std::string{host}.c_str(), &address) == 1;
-  return host.empty() || host.starts_with('/') || is_loopback || host == "localhost" || host == "::1";
-}
+using base::host_of;
+using base::is_on_this_machine;
 
 std::string plaintext_broker(const std::string& brokers, const std::map<std::string, std::string>& properties) {
   const auto protocol = properties.find("security.protocol");

@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/this_machine.hpp"
 #include "inbox/connection_access.hpp"
-#include "operations/plaintext.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -82,7 +82,7 @@ void look_at_pooler(inbox::Connection& first, inbox::Connection& second, ServerS
 std::string plaintext_address(PGconn* raw) {
   const char* const address = PQhostaddr(raw);
   const bool is_encrypted = PQsslInUse(raw) == 1 || PQgssEncInUse(raw) == 1;
-  return is_encrypted || address == nullptr || is_on_this_machine(address) ? "" : address;
+  return is_encrypted || address == nullptr || base::is_on_this_machine(address) ? "" : address;
 }
 
 }  // namespace

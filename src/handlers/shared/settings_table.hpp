@@ -12,7 +12,7 @@ namespace handlers {
 struct Setting {
   const char* name;
   std::string_view otherwise;  ///< the default as written in YAML, or `required` or `none`
-  const char* meaning;    ///< Markdown, a row of the handler's page in config/handlers
+  const char* meaning;         ///< Markdown, a row of the handler's page in config/handlers
 };
 
 inline constexpr std::string_view required = "required";

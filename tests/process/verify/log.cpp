@@ -23,9 +23,8 @@ Message numbered(const std::string& topic, int number) {
 /// A daemon with these topics, until all is read.
 void read_all(DaemonFixture& fixture, std::int64_t position) {
   const auto daemon = fixture.start();
-  const milliseconds within{60'000};
-  fixture.database.wait_for("all is read", "select max(position) from inbox.lag", position, within);
-  fixture.database.wait_for("all is done", "select count(*) from inbox.delivery", 0, within);
+  fixture.database.wait_for("all is read", "select max(position) from inbox.lag", position);
+  fixture.database.wait_for("all is done", "select count(*) from inbox.delivery", 0);
   CHECK(daemon->stop() == ExitStatus{0, 0});
 }
 
@@ -84,17 +83,15 @@ TEST_CASE("records that Kafka deleted before they were read are a problem, and s
   CHECK(lost.status == 1);
   CHECK_THAT(lost.text, ContainsSubstring("Kafka has deleted offsets 40 to 84, which were not read yet"));
 
-  const milliseconds within{60'000};
   const auto daemon = fixture.start();
-  fixture.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason is not null", 1,
-                            within);
+  fixture.database.wait_for("it is halted", "select count(*) from inbox.lag where halted_reason is not null", 1);
   const auto halted = verify(fixture);
   INFO(halted.text);
   CHECK(halted.status == 1);
   CHECK_THAT(halted.text, ContainsSubstring("\"problem\": \"halted: "));
 
   CHECK(command(fixture.config, {"partitions", "accept-gap", fixture.topic, "0", "--yes"}).status == ExitStatus{0, 0});
-  fixture.database.wait_for("it continues", "select position from inbox.lag", 90, within);
+  fixture.database.wait_for("it continues", "select position from inbox.lag", 90);
   const auto accepted = verify(fixture, against_kafka);
   INFO(accepted.text);
   CHECK(accepted.status == 0);

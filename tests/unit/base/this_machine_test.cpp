@@ -35,3 +35,14 @@ TEST_CASE("loopback and interface addresses belong to this machine, others do no
   }
   freeifaddrs(found);
 }
+
+TEST_CASE("the text of an address names this machine only if no look-up is needed") {
+  using inboxd::base::host_of;
+  using inboxd::base::is_on_this_machine;
+  for (const char* const own : {"localhost:9092", "127.0.0.6:1", "[::1]:9470", "SASL_SSL://127.0.0.1:9093", "/run/x"}) {
+    CHECK(is_on_this_machine(host_of(own)));
+  }
+  for (const char* const other : {"127.evil.example:9092", "kafka:9092", "0.0.0.0:9470", "[::]:9470", "127.1:1"}) {
+    CHECK_FALSE(is_on_this_machine(host_of(other)));
+  }
+}
