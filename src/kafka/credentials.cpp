@@ -1,7 +1,7 @@
 #include "kafka/credentials.hpp"
 
 #include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "base/sha256.hpp"
 #include "kafka/handle.hpp"
@@ -13,7 +13,9 @@ namespace {
 /// As `ssl.certificate.location`. A folder, as of authorities, counts as empty: the library looks into it again.
 std::string bytes_of_file(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{file}, {}};
+  std::ostringstream out;
+  out << file.rdbuf();  // an iterator would throw at a folder
+  return out.str();
 }
 
 std::string digest_of_others(const Credentials::Properties& properties) {

@@ -8,8 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -79,7 +79,9 @@ TempFolder::~TempFolder() {
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream in{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{in}, {}};
+  std::ostringstream out;
+  out << in.rdbuf();  // takes a refused read for an end, where an iterator throws
+  return out.str();
 }
 
 void write_file(const std::filesystem::path& path, std::string_view text) {

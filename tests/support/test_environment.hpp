@@ -33,7 +33,7 @@ class TempFolder final {
   std::filesystem::path path_;
 };
 
-std::string read_file(const std::filesystem::path& path);  ///< empty if there is no file
+std::string read_file(const std::filesystem::path& path);  ///< empty if there is no file, or no longer its process
 void write_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace inboxd::support

@@ -4,7 +4,7 @@
 
 #include <array>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <utility>
 
 namespace kafka_handler {
@@ -43,7 +43,9 @@ std::string content_of(const std::set<std::string>& files) {
   std::string out;
   for (const std::string& path : files) {
     std::ifstream file{path, std::ios::binary};
-    out.append(std::istreambuf_iterator<char>{file}, {}).append(1, '\0');
+    std::ostringstream content;
+    content << file.rdbuf();  // an iterator would throw at a folder
+    out.append(content.str()).append(1, '\0');
   }
   return out;
 }

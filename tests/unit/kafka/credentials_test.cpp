@@ -143,6 +143,14 @@ TEST_CASE("a client whose password was refused connects with the password that i
   CHECK_FALSE(producer.value()->failure());
 }
 
+TEST_CASE("a folder of authorities is no file to compare") {
+  const support::TempFolder folder;
+  const kafka::Credentials::Properties properties{{"ssl.ca.location", folder.path().string()}};
+  kafka::Credentials credentials{[&] { return properties; }};
+  credentials.note_failure();
+  CHECK_FALSE(credentials.renew({}));
+}
+
 TEST_CASE("a producer must be replaced once a connection fails after another property or its file has changed") {
   const support::TempFolder folder;
   const std::string authorities = (folder / "ca.pem").string();
