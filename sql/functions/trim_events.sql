@@ -1,10 +1,11 @@
--- Runs a bite of deleting old events: of a shard's next p_most events from offset p_first on, received before p_before,
--- it deletes the events that no delivery and no backfill needs. Returns how many, and the offset to continue at; null:
--- the walk is over. Dead letters, including parked events, and quarantined records have copies of their own.
+-- Runs a bite of deleting old events: of a shard's next p_most events from offset p_first on, received before
+-- p_before, it deletes the events that no delivery and no backfill needs. Returns how many, and the offset to continue
+-- at; null: the walk is over. Dead letters, including parked events, and quarantined records have copies of their own.
+-- The shard's trimmed_before tells `inboxd verify` that events received before it may be gone.
 --
 -- Locks: shared advisory lock on routing, so that no backfill begins; the lock of op_dead_lock, so that no replay and
--- no record with an id of another topic makes a delivery of a stored event meanwhile. Index: event_place of the days
--- before p_before. Reads all of delivery, if there is an old event.
+-- no record with an id of another topic makes a delivery of a stored event meanwhile; the shard's row. Index:
+-- event_place of the days before p_before. Reads all of delivery, if there is an old event.
 create or replace function inbox.trim_events(
   p_shard int, p_before timestamptz, p_first bigint, p_most int, out gone bigint, out next_offset bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '500ms' set jit = off
@@ -39,5 +40,7 @@ begin
   where e.shard_id = p_shard and e."offset" between v_first and v_last and e.received_at < p_before
     and not v_needed @> e."offset";
   get diagnostics gone = row_count;
+  update inbox.shard s set trimmed_before = p_before
+  where gone > 0 and s.shard_id = p_shard and (s.trimmed_before is null or s.trimmed_before < p_before);
 end
 $$;

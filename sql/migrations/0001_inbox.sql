@@ -33,7 +33,7 @@ create table inbox.repeatable_migration (
 -- partition. A halted shard waits for an operator if it has a gap or a new_incarnation (the id of the topic that
 -- replaced its own). Otherwise the daemon retries. halted_reason is for people; no code reads its words. high_watermark
 -- and last_stable_offset are the brokers' answers at observed_at. held_since: since when an open transaction has kept
--- last_stable_offset in place.
+-- last_stable_offset in place. trimmed_before: inbox.trim_events has deleted events received before that; null: none.
 create table inbox.shard (
   shard_id        int primary key default 1 + floor(random() * 2147483647)::int check (shard_id > 0),
   source          text not null default 'kafka',
@@ -51,6 +51,7 @@ create table inbox.shard (
   last_stable_offset bigint,
   observed_at     timestamptz,
   held_since      timestamptz,
+  trimmed_before  timestamptz,
   check ((halted_reason is null) = (halted_at is null)),
   check (halted_reason is not null or (gap is null and new_incarnation is null)),
   check (gap is null or new_incarnation is null),
@@ -110,12 +111,13 @@ create table inbox.ledger (
 -- Progress of trimming the ledger: ids received before day (UTC) are deleted, block by block. next_block: where the
 -- current walk continues; null between walks. moved_at: when it last moved. The ledger is walked once a day and has no
 -- index by day: another index entry per event slows ingest by 5 %, and a BRIN index loses its order once rows reuse the
--- space of deleted ones.
+-- space of deleted ones. dead_letters_before: the newest dead letter that retention has deleted.
 create table inbox.ledger_trim (
   only_row   boolean primary key default true check (only_row),
   day        date not null,
   next_block bigint check (next_block >= 0),
-  moved_at   timestamptz not null default clock_timestamp()
+  moved_at   timestamptz not null default clock_timestamp(),
+  dead_letters_before timestamptz
 );
 insert into inbox.ledger_trim (day) values ('-infinity');
 

@@ -5,7 +5,11 @@ with dead as (
   delete from inbox.dead_letter where dead_letter_id in (
     select dead_letter_id from inbox.dead_letter
     where died_at < clock_timestamp() - $1::bigint * interval '1 ms' limit $3::int for update skip locked)
-  returning 1),
+  returning died_at),
+noted as (  -- for inboxd verify
+  update inbox.ledger_trim t set dead_letters_before = d.newest
+  from (select max(died_at) as newest from dead) d
+  where t.dead_letters_before is null and d.newest is not null or t.dead_letters_before < d.newest),
 edits as (
   delete from inbox.edit where edit_id in (
     select x.edit_id from inbox.edit x

@@ -68,7 +68,7 @@ known as materialized (
     union all
     select o.handler_id, unnest(o.offsets) from inbox.outcome o
     where o.shard_id = $1::int and lower(o.offsets) > $2::bigint - 10000 and lower(o.offsets) < $3::bigint
-      and o.finished_at >= (select since from bounds)
+      and o.finished_at >= (select since from bounds) and o.outcome <> 'dead'  -- that has a dead letter
     union all
     select x.handler_id, int8range(x."offset", x."offset" + 1)
     from subscribed u join inbox.dead_letter x on x.handler_id = u.handler_id
@@ -77,14 +77,19 @@ known as materialized (
     select b.handler_id, int8range(b.next_offset, b.end_offset) from inbox.backfill b where b.shard_id = $1::int) k
   group by k.handler_id),
 missing as (
-  select x.name, generate_series(lower(m.range), upper(m.range) - 1) as "offset"
+  select x.handler_id, x.name, generate_series(lower(m.range), upper(m.range) - 1) as "offset"
   from expected x
   left join known k using (handler_id)
   cross join lateral unnest(x.offsets - coalesce(k.offsets, '{}')) m(range)),
 lost as materialized (
-  select m.name, e.* from missing m join stored e on e."offset" = m."offset")
+  select m.handler_id, m.name, e.* from missing m join stored e on e."offset" = m."offset")
 select count(*) over (), l.name, here.topic, here.partition, l."offset", l.event_id,
-       (extract(epoch from l.received_at) * 1000000)::bigint, null::text
+       (extract(epoch from l.received_at) * 1000000)::bigint,
+       case when exists (
+         select from inbox.outcome o
+         where o.shard_id = $1::int and lower(o.offsets) > l."offset" - 10000 and lower(o.offsets) <= l."offset"
+           and o.offsets @> l."offset" and o.handler_id = l.handler_id and o.outcome = 'dead')
+       then 'it died, but has no dead letter' end
 from lost l
 cross join here
 where (  -- limit: look up each id, instead of a join with all of the ledger

@@ -15,7 +15,8 @@ std::string rules_table(const Document& rules, const Look& look) {
   for (const auto& rule : rules) {
     const bool is_kept = rule.at("contradictions") == 0;
     table.add({{text_at(rule, "rule")},
-               {number_at(rule, "contradictions"), is_kept ? Tone::good : Tone::bad},
+               {rule.at("is_checked").get<bool>() ? number_at(rule, "contradictions") : "not checked",
+                is_kept ? Tone::good : Tone::bad},
                {text_at(rule, "about")}});
   }
   return table.text(look) + "\n";
@@ -91,7 +92,8 @@ std::string present_verified(const Document& document, const Look& look) {
   for (const auto& found : document.at("contradictions")) {
     std::string line = text_at(found, "rule");
     if (const auto place = place_text(found); !place.empty()) line += ": " + place;
-    if (const auto event = text_at(found, "event_id"); !event.empty()) line += " event " + event;
+    const bool is_message = text_at(found, "rule") == "outbox";
+    if (const auto id = text_at(found, "event_id"); !id.empty()) line += (is_message ? " message " : " event ") + id;
     if (const auto handler = text_at(found, "handler"); !handler.empty()) line += " handler " + handler;
     if (const auto detail = text_at(found, "detail"); !detail.empty()) line += ": " + detail;
     out += in_tone(one_line(line), Tone::bad, look) + "\n  " + one_line(text_at(found, "remedy")) + "\n";

@@ -69,7 +69,7 @@ ExitCode code_of(const verify::Report& report) {
   return report.interrupted ? ExitCode::try_again : ExitCode::done;
 }
 
-void show(const Session& session, const verify::Report& report) {
+void show(const Session& session, const verify::Report& report, bool keeps_state) {
   const auto document = verify::document_of(report);
   const bool is_empty = report.failure && report.rules.empty() && report.partitions.empty();
   if (session.json)
@@ -77,7 +77,10 @@ void show(const Session& session, const verify::Report& report) {
   else if (!is_empty)
     session.output.out << present_verified(document, session.output.look) << std::flush;
   if (report.failure) session.say("verify: " + report.failure->message);
-  if (report.interrupted) session.say("verify: interrupted; with --state FILE the next run continues");
+  if (report.interrupted) {
+    session.say(std::string{"verify: interrupted; "} +
+                (keeps_state ? "the next run continues" : "with --state FILE the next run continues"));
+  }
 }
 
 /// Moves positions back to the first missing record of each partition, as `partitions seek` does, with its questions.
@@ -136,10 +139,10 @@ ExitCode run_verify(Session& session, const operations::Arguments& arguments) {
   if (failure) {
     const auto answer = operations::answer_for(*failure, connection.where());
     report.failure = base::Problem{answer.message};
-    show(session, report);
+    show(session, report, !request.value().state_file.empty());
     return report.found > 0 ? ExitCode::no : answer.code;
   }
-  show(session, report);
+  show(session, report, !request.value().state_file.empty());
   if (!arguments.flag("fetch") || report.interrupted || report.failure) return code_of(report);
   ExitCode code = ExitCode::done;
   const auto unfetched = inbox::database_failure_of(

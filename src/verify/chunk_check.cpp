@@ -33,8 +33,6 @@ class ChunkCheck final {
       : connection_{connection}, partition_{partition}, result_{result} {}
 
   std::vector<Contradiction> run(const kafka::LogReader::Chunk& chunk, std::int64_t from) {
-    from_ = from;
-    end_ = chunk.next;
     begins_after_other_id_ = result_.ends_with_other_id;
     result_.records += static_cast<std::int64_t>(chunk.messages.size());
     compare_places(chunk);
@@ -173,8 +171,7 @@ class ChunkCheck final {
     const KeptSince& kept = partition_.kept;
     std::erase_if(events, [&](const auto& event) {
       const bool is_kept = kept.is_since(event.kafka_timestamp, kept.events) &&
-                           kept.is_since(event.kafka_timestamp, kept.ids) && !is_by_other_rules(event.offset) &&
-                           !is_handled(event.offset);
+                           kept.is_since(event.kafka_timestamp, kept.ids) && !is_by_other_rules(event.offset);
       if (!is_kept) {
         ++result_.not_checkable;
         forgotten(event.offset);
@@ -219,21 +216,11 @@ class ChunkCheck final {
   }
 
   void of_own_id(const event::Event& event, const KnownId& id) {
-    if (id.received_at < std::max(partition_.kept.events, partition_.kept.outcomes) || is_handled(event.offset)) {
+    if (id.received_at < partition_.kept.events) {
       ++result_.not_checkable;
     } else {
       add("id_without_event", event.offset, event.event_id.text(), "the ledger has its id, but it is not stored");
     }
-  }
-
-  /// Whether a handler has an outcome for the event: it was stored, and deleted later.
-  bool is_handled(std::int64_t offset) {
-    if (!handled_) {
-      const auto rows = inbox::run_read(connection_, statements::verify_handled,
-                                        pqxx::params{partition_.state.shard_id, from_, end_});
-      handled_ = event::OffsetSet::parse(inbox::RowReader{rows[0]}.text()).value_or(event::OffsetSet{});
-    }
-    return handled_->contains(offset);
   }
 
   void not_in_quarantine(std::int64_t offset, std::optional<event::Microseconds> timestamp, const std::string& event_id,
@@ -287,11 +274,9 @@ class ChunkCheck final {
   PartitionResult& result_;
   base::Arena arena_;
   std::optional<base::Arena> scratch_;  ///< of compared records
-  std::int64_t from_ = 0, end_ = 0;
   bool begins_after_other_id_ = false;
   std::vector<Compared> compared_;  ///< by offset
   std::vector<const rd_kafka_message_t*> rest_;
-  std::optional<event::OffsetSet> handled_;
   std::vector<Contradiction> found_;
 };
 

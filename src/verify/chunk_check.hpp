@@ -18,7 +18,6 @@ namespace inboxd::verify {
 struct KeptSince {
   event::Microseconds events = 0;
   event::Microseconds ids = 0;  ///< the ledger
-  event::Microseconds outcomes = 0;
   event::Microseconds quarantine = 0;
   event::Microseconds start = 0;  ///< of the inbox: nothing was received before
   event::Microseconds now = 0;

@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "config/topics.hpp"
+#include "envelope/identity.hpp"
 #include "inbox/array_parameter.hpp"
 #include "inbox/handler_routing.hpp"
 #include "inbox/row_reader.hpp"
@@ -30,7 +30,8 @@ struct Rule {
 /// Read whole tables, which have pending work only.
 const std::vector<Rule> whole_rules{
     {"pending_twice", &statements::verify_pending_twice, "no event is pending for a handler in two deliveries"},
-    {"orphans", &statements::verify_orphans, "each row belongs to a handler and a partition that exist"},
+    {"orphans", &statements::verify_orphans,
+     "deliveries, dead letters, edits and quarantined records have a handler and a partition"},
     {"lanes", &statements::verify_lanes, "only the first event of a blocked key is due or leased"},
     {"parked", &statements::verify_parked, "each parked event waits for a dead letter of its key"},
     {"windows", &statements::verify_windows, "only batch handlers have windows"},
@@ -46,14 +47,34 @@ const std::vector<Rule> delivery_rules{
     {"leases", &statements::verify_leases, "only the owner of a sequence has leases in it"},
 };
 
+/// Read the events of a partition, page by page.
+const Rule missing{"missing_state", &statements::verify_missing_states,
+                   "each event has a state for each handler that subscribed to it"};
+const Rule twice{"two_states", &statements::verify_two_states, "no event has two states for a handler"};
+const Rule two_events{"two_events", &statements::verify_two_events, "no record is stored as two events"};
+
+/// Need the ids in audit or the whole ledger, which role `monitor` may not read.
+const Rule without_id{"event_without_id", &statements::verify_events_without_id,
+                      "the ledger has the id of each event"};
+const Rule stored_twice{"stored_twice", &statements::verify_stored_twice,
+                        "no event is stored twice: the ledger has its id for its place"};
+const Rule id_without_event{"id_without_event", &statements::verify_ids_without_event,
+                            "the event of each id in the ledger is stored, unless retention has deleted it"};
+
 class DatabaseRules final {
  public:
   DatabaseRules(const Surroundings& around, const Request& request, Report& out)
       : around_{around}, request_{request}, out_{out}, moment_{read_moment(around.connection)} {}
 
   void run() {
+    for (const auto* const rules : {&whole_rules, &delivery_rules}) {
+      for (const Rule& rule : *rules) result_of(rule);
+    }
+    for (const Rule* const rule : {&missing, &twice, &two_events, &without_id, &stored_twice, &id_without_event}) {
+      result_of(*rule);
+    }
     for (const Rule& rule : whole_rules) {
-      if (rule.statement == &statements::verify_parked && around_.settings.retention.dead_letters) continue;
+      if (!must_check(rule)) continue;
       apply(rule, pqxx::params{limit()});
     }
     for (std::int64_t after = 0; after < moment_.newest_delivery && !is_stopped(); after += page_deliveries) {
@@ -64,10 +85,21 @@ class DatabaseRules final {
     const auto partitions = partitions_of(around_, request_);
     for (const auto& partition : partitions) check_events(partition);
     check_ledger(partitions);
+    if (request_.sample < 1 || out_.interrupted) return;
+    for (auto& result : out_.rules) result.is_checked = true;  // also if there was nothing to read
+    for (const Rule* const rule : {&without_id, &stored_twice, &id_without_event}) {
+      result_of(*rule).is_checked = moment_.may_read_payloads;
+    }
+    for (const Rule& rule : whole_rules) result_of(rule).is_checked = must_check(rule);
   }
 
  private:
   using Partition = operations::PartitionState;
+
+  /// The dead letter that parks a key may be past its retention.
+  bool must_check(const Rule& rule) const {
+    return rule.statement != &statements::verify_parked || !around_.settings.retention.dead_letters;
+  }
 
   std::int64_t limit() const { return std::max<std::int64_t>(request_.limit, 1); }
 
@@ -93,7 +125,9 @@ class DatabaseRules final {
       one.remedy = remedy_for(one);
       if (shown_[rule.name]++ < limit()) out_.contradictions.push_back(std::move(one));
     }
-    result_of(rule).contradictions += total;
+    auto& result = result_of(rule);
+    result.contradictions += total;
+    result.is_checked = true;
     out_.found += total;
   }
 
@@ -101,18 +135,10 @@ class DatabaseRules final {
     const auto known =
         std::find_if(out_.rules.begin(), out_.rules.end(), [&](const auto& one) { return one.rule == rule.name; });
     if (known != out_.rules.end()) return *known;
-    return out_.rules.emplace_back(RuleResult{rule.name, rule.about, 0});
+    return out_.rules.emplace_back(RuleResult{rule.name, rule.about});
   }
 
   void check_events(const Partition& partition) {
-    static const Rule missing{"missing_state", &statements::verify_missing_states,
-                              "each event has a state for each handler that subscribed to it"};
-    static const Rule twice{"two_states", &statements::verify_two_states, "no event has two states for a handler"};
-    static const Rule without_id{"event_without_id", &statements::verify_events_without_id,
-                                 "the ledger has the id of each event"};
-    static const Rule stored_twice{"stored_twice", &statements::verify_stored_twice,
-                                   "no event is stored twice: the ledger has its id for its place"};
-    static const Rule two_events{"two_events", &statements::verify_two_events, "no record is stored as two events"};
     const auto shard = partition.shard_id;
     const auto& retention = around_.settings.retention;
     for (std::int64_t first = 0; !is_stopped();) {
@@ -120,13 +146,17 @@ class DatabaseRules final {
       if (!next) break;
       if (is_sampled(partition, first, *next)) {
         moment_ = read_moment(around_.connection);  // days may have been dropped
-        const auto states_since = std::max(moment_.outcomes_since, kept_since(retention.dead_letters));
+        const auto states_since =
+            std::max({moment_.outcomes_since, moment_.dead_letters_since, kept_since(retention.dead_letters)});
         apply(missing, pqxx::params{shard, first, *next, states_since, limit()});
         apply(twice, pqxx::params{shard, first, *next, limit()});
         apply(two_events, pqxx::params{shard, first, *next, limit()});
         if (moment_.may_read_payloads) {  // and the ids in audit
           const auto ids_since = std::max(moment_.ledger_since, kept_since(retention.ledger));
           apply(without_id, pqxx::params{shard, first, *next, ids_since, limit()});
+          for (auto& one : out_.contradictions) {
+            if (one.remedy.empty()) one.remedy = statement_for_id(shard, one);
+          }
           apply(stored_twice, pqxx::params{shard, first, *next, moment_.ledger_since, limit()});
         }
       }
@@ -134,6 +164,20 @@ class DatabaseRules final {
           {"events of " + partition.topic + "/" + std::to_string(partition.partition) + " to offset", *next, 0});
       first = *next;
     }
+  }
+
+  /// The ledger's row for an event. Until it is there, another record with the id would be another event.
+  std::string statement_for_id(std::int32_t shard, const Contradiction& found) {
+    const auto rows = inbox::run_read(around_.connection, statements::verify_content,
+                                      pqxx::params{shard, found.offset.value_or(0), found.event_id});
+    if (rows.empty()) return "none: the event has been deleted meanwhile";
+    inbox::RowReader row{rows[0]};
+    const auto key = row.maybe_bytes(), payload = row.maybe_bytes();
+    return "in psql: insert into inbox.ledger (event_id, shard_id, \"offset\", digest, received_at) select event_id, "
+           "shard_id, \"offset\", " +
+           std::to_string(envelope::digest_of(key, payload)) + ", received_at from inbox.event where shard_id = " +
+           std::to_string(shard) + " and \"offset\" = " + std::to_string(found.offset.value_or(0)) +
+           " and event_id = '" + found.event_id + "'";
   }
 
   /// A page is in the sample if its first block is.
@@ -151,8 +195,6 @@ class DatabaseRules final {
   }
 
   void check_ledger(const std::vector<Partition>& partitions) {
-    static const Rule rule{"id_without_event", &statements::verify_ids_without_event,
-                           "the event of each id in the ledger is stored, unless retention has deleted it"};
     if (!moment_.may_read_payloads) {
       out_.remarks.push_back(
           "event_without_id, stored_twice and id_without_event were not checked: this role may not read the ids in "
@@ -163,14 +205,8 @@ class DatabaseRules final {
       if (!is_in_sample("", 0, block / page_blocks, request_.sample)) continue;
       moment_ = read_moment(around_.connection);
       inbox::ArrayParameter shards{inbox::ArrayParameter::Type::int4};
-      inbox::ArrayParameter since{inbox::ArrayParameter::Type::int8};
-      for (const auto& partition : partitions) {
-        shards.add(partition.shard_id);
-        // An event without outcome may have been handled and deleted, if its outcome is older than retention.
-        since.add(std::max(events_kept_since(moment_, around_.settings, partition.topic), moment_.outcomes_since));
-      }
-      apply(rule, pqxx::params{block, block + page_blocks, shards.finish(), since.finish(), limit(),
-                               kept_since(around_.settings.retention.dead_letters)});
+      for (const auto& partition : partitions) shards.add(partition.shard_id);
+      apply(id_without_event, pqxx::params{block, block + page_blocks, shards.finish(), moment_.events_since, limit()});
       around_.progress(
           {"blocks of the ledger", std::min(block + page_blocks, moment_.ledger_blocks), moment_.ledger_blocks});
     }
@@ -199,20 +235,13 @@ Moment read_moment(inbox::Connection& connection) {
   out.events_since = row.maybe_int8().value_or(out.now);
   out.outcomes_since = row.maybe_int8().value_or(out.now);
   out.ledger_since = row.maybe_int8().value_or(out.now);
+  out.dead_letters_since = row.maybe_int8().value_or(0);
   out.started_at = row.maybe_int8();
   out.newest_delivery = row.int8();
   out.ledger_blocks = row.int8();
   out.may_read_payloads = row.flag();
   out.server = row.text();
   return out;
-}
-
-event::Microseconds events_kept_since(const Moment& moment, const config::Settings& settings,
-                                      const std::string& topic) {
-  const config::Topics topics{settings.topics};
-  const auto* const configured = topics.find(topic);
-  if (configured == nullptr || !configured->retention) return moment.events_since;
-  return std::max(moment.events_since, moment.now - std::chrono::microseconds{*configured->retention}.count());
 }
 
 bool is_in_sample(const std::string& topic, std::int32_t partition, std::int64_t number, double sample) {

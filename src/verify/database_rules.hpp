@@ -38,6 +38,7 @@ struct Moment {
   event::Microseconds events_since = 0;  ///< the oldest day of events that was not dropped
   event::Microseconds outcomes_since = 0;
   event::Microseconds ledger_since = 0;  ///< the first day with all its ids; 0: none were
+  event::Microseconds dead_letters_since = 0;  ///< the newest that retention has deleted
   std::optional<event::Microseconds> started_at;  ///< the inbox, with its first topic
   std::int64_t newest_delivery = 0;
   std::int64_t ledger_blocks = 0;
@@ -45,9 +46,6 @@ struct Moment {
   std::string server;  ///< the start of the server process, and the identity of the tables
 };
 Moment read_moment(inbox::Connection& connection);
-
-/// Events received before that may have been deleted by retention.
-event::Microseconds events_kept_since(const Moment& moment, const config::Settings& settings, const std::string& topic);
 
 /// The partitions of the request's topics, former incarnations included. Throws database errors.
 std::vector<operations::PartitionState> partitions_of(const Surroundings& around, const Request& request);

@@ -243,16 +243,16 @@ class LogCheck final {
     const auto& quarantine = around_.settings.retention.quarantine;
     out.kept.now = moment.now;
     out.kept.start = moment.started_at.value_or(0);
-    out.kept.events = events_kept_since(moment, around_.settings, state.topic);
+    const auto log = log_of_shard(around_.connection, state.shard_id);
+    out.kept.events = std::max(moment.events_since, log.trimmed_before);
     out.kept.ids = moment.ledger_since;
-    out.kept.outcomes = moment.outcomes_since;
     out.kept.quarantine = quarantine ? moment.now - std::chrono::microseconds{*quarantine}.count() : 0;
     if (out.reads_content) {
       const auto discarded = inbox::run_read(around_.connection, statements::verify_discarded,
                                              pqxx::params{kafka::text_of({state.topic, state.partition})});
       out.discarded = event::OffsetSet::parse(inbox::RowReader{discarded[0]}.text()).value_or(event::OffsetSet{});
     }
-    return log_of_shard(around_.connection, state.shard_id).begin;
+    return log.begin;
   }
 
   /// The log and the database of the verified offsets. Another server process, or tables that were made again, may

@@ -35,7 +35,9 @@ ShardLog log_of_shard(inbox::Connection& connection, std::int32_t shard_id) {
   inbox::RowReader row{rows[0]};
   const auto first = row.maybe_int8();
   const auto first_stored = row.maybe_int8();
-  return {first ? first : first_stored, row.maybe_text().value_or("")};
+  ShardLog out{first ? first : first_stored, row.maybe_text().value_or("")};
+  out.trimmed_before = row.maybe_int8().value_or(0);
+  return out;
 }
 
 std::string problem_with(const PartitionState& seen, const kafka::LogBounds& log, const inbox::ShardPosition& now) {

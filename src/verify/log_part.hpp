@@ -25,6 +25,7 @@ std::vector<LogPart> log_parts(inbox::Connection& connection, const std::vector<
 struct ShardLog {
   std::optional<std::int64_t> begin;  ///< the shard's first offset; nullopt: nothing is stored
   std::string id;                     ///< as inbox::ShardPosition::log_id
+  event::Microseconds trimmed_before = 0;  ///< events received before that may have been deleted; 0: none was
 };
 ShardLog log_of_shard(inbox::Connection& connection, std::int32_t shard_id);
 

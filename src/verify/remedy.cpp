@@ -25,6 +25,25 @@ std::string restore_row(const Contradiction& found) {
   return "restore the event's row from a backup; inboxd events trace " + event_of(found) + " has its calls";
 }
 
+/// A row that is there several times is left once.
+std::string delete_copies(const Contradiction& found) {
+  return "in psql: delete from inbox.event where (tableoid, ctid) in (select tableoid, ctid from (select tableoid, "
+         "ctid, row_number() over () as n from inbox.event where event_id = '" +
+         found.event_id + "' and shard_id = (select shard_id from inbox.ledger where event_id = '" + found.event_id +
+         "')) x where n > 1)";
+}
+
+/// Puts messages that no relay reaches at the end of the outbox. The detail has the message's number first.
+std::string send_again(const Contradiction& found) {
+  const std::string number = found.detail.substr(0, found.detail.find(':')).substr(std::string{"message "}.size());
+  if (found.detail.ends_with("at once")) return "in psql: delete from inbox.outbox_waiting where outbox_id = " + number;
+  const bool waits = found.detail.ends_with("does not exist");
+  const std::string columns = "message_id, topic, key, payload, headers, published_at";
+  return "in psql: with lost as (delete from inbox.outbox" + std::string{waits ? "_waiting" : ""} +
+         " where outbox_id = " + number + " returning " + columns + ") insert into inbox.outbox (" + columns +
+         ") select " + columns + " from lost";
+}
+
 std::string trace(const Contradiction& found) {
   return "inboxd events trace " + event_of(found) + "; no command undoes a call";
 }
@@ -32,7 +51,7 @@ std::string trace(const Contradiction& found) {
 std::string backfill(const Contradiction& found) {
   const auto at = found.received_at.value_or(0);
   return "inboxd handlers backfill " + found.handler + " --from " + config::time_text(at) + " --to " +
-         config::time_text(at + 1);
+         config::time_text(at + 1) + (found.detail.empty() ? "" : " --again");
 }
 
 std::string end_one_state(const Contradiction& found) {
@@ -77,7 +96,10 @@ const std::map<std::string, Remedy>& remedies() {
       {"lanes", advance},
       {"id_without_event", restore_row},
       {"stored_twice", trace},
-      {"two_events", trace},
+      {"two_events",
+       [](const Contradiction& found) {
+         return found.detail.starts_with("its row") ? delete_copies(found) : trace(found);
+       }},
       {"positions", seek_to},
       {"missing_record", seek_to},
       {"different_content", show},
@@ -86,7 +108,13 @@ const std::map<std::string, Remedy>& remedies() {
          return "inboxd dead replay " + event_of(found) + " --handler " + found.handler;
        }},
       {"leases", restart_owner},
-      {"outbox", [](const Contradiction&) -> std::string { return "restart the daemon that sends the outbox"; }},
+      {"outbox", send_again},
+      {"event_without_id", [](const Contradiction&) { return std::string{}; }},  // DatabaseRules has its statement
+      {"pending_counts",
+       [](const Contradiction& found) {
+         return "in psql: update inbox.delivery set events = inbox.count_of(pending) where delivery_id = " +
+                found.detail.substr(0, found.detail.find(':'));
+       }},
       {"not_in_quarantine", seek_to},
   };
   return out;

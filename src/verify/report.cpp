@@ -55,7 +55,10 @@ Document document_of(const PartitionResult& result) {
 Document document_of(const Report& report) {
   Document rules = Document::array();
   for (const auto& rule : report.rules) {
-    rules.push_back({{"rule", rule.rule}, {"about", rule.about}, {"contradictions", rule.contradictions}});
+    rules.push_back({{"rule", rule.rule},
+                     {"about", rule.about},
+                     {"contradictions", rule.contradictions},
+                     {"is_checked", rule.is_checked}});
   }
   Document partitions = Document::array();
   for (const auto& partition : report.partitions) partitions.push_back(document_of(partition));
@@ -63,8 +66,8 @@ Document document_of(const Report& report) {
   for (const auto& found : report.contradictions) contradictions.push_back(document_of(found));
   auto remarks = report.remarks;
   if (const auto records = report.not_checkable(); records > 0) {
-    remarks.push_back(std::to_string(records) +
-                      " records could not be checked: retention may have deleted their events, ids or quarantined "
+    remarks.push_back(std::to_string(records) + (records == 1 ? " record" : " records") +
+                      " could not be checked: retention may have deleted their events, ids or quarantined "
                       "rows, or an operator discarded them (column OLD)");
   }
   return {{"ok", report.is_good()},

@@ -30,6 +30,7 @@ struct RuleResult {
   std::string rule;
   std::string about;
   std::int64_t contradictions = 0;
+  bool is_checked = false;  ///< false: not in the sample, or this role may not read what it needs
 };
 
 /// A partition compared with its log.

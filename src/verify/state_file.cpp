@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 #include "base/socket.hpp"
 #include "operations/operation.hpp"
@@ -81,7 +82,7 @@ base::Result<bool> StateFile::write() const {
   }
   const std::string next = name_ + ".new";
   if (!write_durably(next, Document{{"partitions", std::move(partitions)}}.dump(2) + '\n')) {
-    return base::Problem{"--state " + name_ + ": cannot be written"};
+    return base::Problem{"--state " + name_ + ": cannot be written: " + std::generic_category().message(errno)};
   }
   std::error_code error;
   std::filesystem::rename(next, name_, error);

@@ -9,6 +9,9 @@ namespace inboxd::verify {
 void run(const Surroundings& around, const Request& request, Report& out) {
   out.sample = request.sample;
   auto state = StateFile::read(request.state_file);
+  if (state) {  // an unwritable place is known before hours of reading
+    if (const auto written = state.value().write(); !written) state = written.problem();
+  }
   if (!state) {
     out.failure = base::Problem{state.problem().message, "usage"};
     return;
