@@ -55,7 +55,7 @@ TEST_CASE("a pipe without a reader delays no line; further lines are dropped and
     CHECK(writer.lost() > 4000);
     CHECK_FALSE(writer.flush(200ms));
   }
-  CHECK(std::chrono::steady_clock::now() - began < 10s);
+  CHECK(std::chrono::steady_clock::now() - began < 60s);
 }
 
 TEST_CASE("lines for a reader that is gone are dropped") {

@@ -1,7 +1,7 @@
 // YAML features that a configuration may not use.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <chrono>
+#include <ctime>
 
 #include "unit/config/files.hpp"
 
@@ -86,9 +86,9 @@ TEST_CASE("a YAML bomb is refused at once") {
     for (int i = 0; i < 9; ++i) bomb += std::string{i == 0 ? "*" : ", *"} + static_cast<char>(name - 1);
     bomb += "]\n";
   }
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process: others may have the processors
   const auto loaded = load(bomb);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{5});
+  CHECK(std::clock() - begin < 5 * CLOCKS_PER_SEC);
   CHECK_THAT(problems(loaded), ContainsSubstring("inboxd.yaml:1:4: a: an anchor"));
   CHECK(loaded.problems.size() <= inboxd::config::Findings::limit + 1);
   CHECK_THAT(problems(loaded), ContainsSubstring(" more\n"));
@@ -102,10 +102,10 @@ TEST_CASE("nesting that could exhaust the stack is refused in every notation") {
   };
   for (const std::string_view part : {"[", "{", "{a: ", "[{a: ", "- ", "? ", "? - ", "[\n", "{\n"}) {
     CAPTURE(part);
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();  // of this process: others may have the processors
     CHECK_THAT(problems(load(repeated(part, 100'000))), ContainsSubstring("inboxd.yaml:"));
     CHECK_THAT(problems(load("log: " + repeated(part, 100'000))), ContainsSubstring("inboxd.yaml:"));
-    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds{20});
+    CHECK(std::clock() - begin < 20 * CLOCKS_PER_SEC);
   }
   CHECK_THAT(problems(load(repeated("[", 100'000) + repeated("]", 100'000))),
              ContainsSubstring("nested deeper than 32"));

@@ -69,7 +69,7 @@ TEST_CASE("connecting to a silent host ends at the deadline, despite connect_tim
   inbox::Connection connection{settings, "test", watchdog, log};
   const auto began = std::chrono::steady_clock::now();
   CHECK_THROWS(connection.open());
-  CHECK(std::chrono::steady_clock::now() - began < 10s);
+  CHECK(std::chrono::steady_clock::now() - began < 25s);
 }
 
 TEST_CASE("without a thread to connect, opening fails with fault reconnect") {
