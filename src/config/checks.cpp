@@ -133,6 +133,10 @@ void check_custom(const Topic& topic, const std::string& key, Reading& reading) 
       complain(reading, {key + ".custom.id", key + ".envelope"},
                "envelope: custom requires custom.id; set it to header:NAME, json:/pointer or key");
     }
+    if (topic.strict) {
+      complain(reading, {key + ".strict", key + ".envelope"},
+               "no effect with envelope: custom, whose rules require nothing but the id; remove this key");
+    }
   } else if (custom != CustomRules{}) {
     complain(reading, {key + ".custom", key + ".envelope"},
              "no effect without envelope: custom; set that, or remove these rules");

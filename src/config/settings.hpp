@@ -83,9 +83,23 @@ struct StartAt {
   bool operator==(const StartAt&) const = default;
 };
 
-enum class EnvelopeKind { automatic, cloudevents, outbox_router, custom };
+enum class EnvelopeKind {
+  automatic,
+  cloudevents,
+  dapr,
+  cap,
+  axon,
+  nservicebus,
+  masstransit,
+  wolverine,
+  eventuate,
+  debezium,
+  outbox_router,
+  custom,
+};
 enum class OnMissingId { quarantine, position, digest };
-enum class Tombstones { store, skip };
+/// automatic: skipped where the envelope is debezium, stored elsewhere.
+enum class Tombstones { automatic, store, skip };
 /// Which wrapping of converters is taken off a payload for ids and `body`.
 enum class Unwrap { automatic, none, json_string, schema_payload };
 
@@ -111,10 +125,11 @@ struct Topic {
   std::vector<std::string> exclude;            ///< names with *, or expressions beginning with ^
   StartAt start;
   EnvelopeKind envelope = EnvelopeKind::automatic;
+  bool strict = false;                         ///< all attributes that an envelope requires have to be there
   CustomRules custom;
   OnMissingId on_missing_id = OnMissingId::quarantine;
   std::size_t payload_limit = 1 << 20;
-  Tombstones tombstones = Tombstones::store;
+  Tombstones tombstones = Tombstones::automatic;
   Unwrap unwrap = Unwrap::automatic;
   Keep retention;                              ///< of its events; forever: until their day is dropped
   bool operator==(const Topic&) const = default;

@@ -112,9 +112,16 @@ std::vector<Row<Topic>> topic_rows() {
             "Where to read a partition from. Ignored once a position is stored. With end or a time, reading never "
             "starts after the group's committed offset."),
       &Topic::start);
-  add(choice("envelope", {"auto", "cloudevents", "outbox-router", "custom"},
-             "How to find a record's id, type and source; auto tries the known formats in turn."),
+  add(choice("envelope",
+             {"auto", "cloudevents", "dapr", "cap", "axon", "nservicebus", "masstransit", "wolverine", "eventuate",
+              "debezium", "outbox-router", "custom"},
+             "How to find a record's id, type and source; auto tries the known formats in turn. debezium: change "
+             "events; outbox-router: Debezium's outbox event router; cap: DotNetCore CAP; eventuate: Eventuate Tram."),
       &Topic::envelope);
+  add(flag("strict",
+           "A record that lacks an attribute which its envelope requires, such as a CloudEvent's type, goes to "
+           "quarantine even if it has an id. Refused with envelope: custom."),
+      &Topic::strict);
   add(rule("json:/id", "custom.id", "Where to find the event's id; required with envelope: custom."), &Topic::custom,
       &CustomRules::id);
   add(rule("header:type", "custom.type", "Where to find the type; none: the topic's name."), &Topic::custom,
@@ -140,7 +147,10 @@ std::vector<Row<Topic>> topic_rows() {
   add(size("payload_limit", 1, max_payload,
            "The largest payload, key, or all headers together; larger records go to quarantine."),
       &Topic::payload_limit);
-  add(choice("tombstones", {"store", "skip"}, "Whether records without a value become events."), &Topic::tombstones);
+  add(choice("tombstones", {"auto", "store", "skip"},
+             "Whether records without a value become events. auto: with envelope: debezium they are skipped, because "
+             "Debezium writes one after each delete; elsewhere they are stored."),
+      &Topic::tombstones);
   add(choice("unwrap", {"auto", "none", "json-string", "schema-payload"},
              "Which wrapping is taken off a value before ids and body are read; auto: a JSON string that holds an "
              "object or an array, and {schema, payload} of Kafka Connect's JsonConverter. The stored payload stays as "

@@ -6,6 +6,9 @@
 
 namespace inboxd::envelope {
 
+/// The first byte of an AMQP timestamp.
+inline constexpr char amqp_timestamp = '\x83';
+
 /// The text of an AMQP 1.0 encoded string, symbol, UUID, 64-bit number or timestamp: Azure Event Hubs gives the
 /// properties of AMQP clients to Kafka clients in this form. nullopt: anything else. No text in UTF-8 begins with these
 /// bytes.

@@ -1,10 +1,11 @@
 // CloudEvents 1.0 (and 0.3), https://github.com/cloudevents/spec: the structured and binary content modes of the Kafka
-// binding, and the JSON format without its content type, as Dapr and some SDKs write it. An event's identity is its
-// source and its id; the id is any string.
+// binding, and the JSON format without its content type. Dapr and some SDKs write the latter; Dapr adds `pubsubname`.
+// An event's identity is its source and its id; the id is any string.
 #include <algorithm>
 #include <array>
 
 #include "base/text.hpp"
+#include "envelope/amqp.hpp"
 #include "envelope/rule.hpp"
 #include "envelope/time.hpp"
 
@@ -38,14 +39,21 @@ std::optional<std::string_view> cloudevents_format(std::string_view content_type
   return rest.substr(0, rest.find_first_of("; \t"));
 }
 
-/// The header `ce_NAME`, or `ce-NAME` as in HTTP; of several headers the last counts.
+/// The attribute that a header names: `ce_NAME`, `ce-NAME` as in HTTP, or `cloudEvents:NAME` and `cloudEvents_NAME` as
+/// in AMQP, whose application properties Azure Event Hubs hands over as headers. Empty: none.
+std::string_view attribute_name(std::string_view header) {
+  using namespace std::string_view_literals;
+  if (!header.starts_with('c')) return {};
+  for (const std::string_view prefix : {"ce_"sv, "ce-"sv, "cloudEvents:"sv, "cloudEvents_"sv}) {
+    if (header.starts_with(prefix)) return header.substr(prefix.size());
+  }
+  return {};
+}
+
+/// Of several headers the last counts.
 const event::Header* find_attribute(const std::vector<event::Header>& headers, std::string_view name) {
   for (auto it = headers.rbegin(); it != headers.rend(); ++it) {
-    const std::string_view header = it->name;
-    if (header.size() == name.size() + 3 && header[0] == 'c' && header[1] == 'e' &&
-        (header[2] == '_' || header[2] == '-') && header.substr(3) == name) {
-      return &*it;
-    }
+    if (attribute_name(it->name) == name) return &*it;
   }
   return nullptr;
 }
@@ -54,43 +62,52 @@ event::MaybeBytes text_of(const event::Header* header, base::Arena& arena) {
   return header != nullptr ? producer_text(header->value, arena) : std::nullopt;
 }
 
-void require_identity(Reading& out) {
+void require_identity(const Input& in, Reading& out) {
   out.uniqueness = Uniqueness::source_and_id;
   if (out.source && out.source->empty()) out.source.reset();
   if (!out.id) out.complain(Rejection::no_id, "a CloudEvent without id");
   if (!out.source) out.complain(Rejection::no_id, "a CloudEvent without source, half of its identity");
+  require(in, out, out.source.has_value(), "a CloudEvent without source");
+  require(in, out, out.type && !out.type->empty(), "a CloudEvent without type");
 }
 
-/// Saves parsing nearly all values that are not CloudEvents. Searches for the rarest letter first. Inside of a JSON
-/// string the key's quotes are escaped.
-bool mentions_specversion(std::string_view value) {
-  constexpr std::string_view key = "\"specversion";
-  constexpr std::size_t rarest = key.find('v');
-  for (std::size_t at = value.find('v', rarest); at != value.npos; at = value.find('v', at + 1)) {
-    std::string_view rest = value.substr(at - rarest);
-    if (!rest.starts_with(key)) continue;
-    rest.remove_prefix(key.size());
-    if (rest.starts_with('"') || rest.starts_with("\\\"")) return true;
-  }
-  return false;
+/// AMQP has timestamps of its own: milliseconds, and no text.
+std::optional<event::Microseconds> time_in(const event::Header* header, base::Arena& arena) {
+  const auto text = text_of(header, arena);
+  if (!text) return std::nullopt;
+  const bool is_amqp = header->value->starts_with(amqp_timestamp);
+  return is_amqp ? parse_time(*text, config::TimeUnit::ms) : parse_rfc3339(*text);
 }
 
-enum Attribute : std::size_t { id, source, type, specversion, subject, time, attributes };
+enum Attribute : std::size_t { id, source, type, specversion, subject, time, pubsub, attributes };
 using Attributes = std::array<JsonValue, attributes>;
 
 std::string_view find_attributes(const Input& in, Attributes& found) {
-  constexpr std::array<std::string_view, attributes> pointers{"/id",          "/source",  "/type",
-                                                              "/specversion", "/subject", "/time"};
+  constexpr std::array<std::string_view, attributes> pointers{"/id",      "/source", "/type",      "/specversion",
+                                                              "/subject", "/time",   "/pubsubname"};
   return find_in_json(*in.record.payload, pointers, found, in.arena, in.rules.topic.unwrap);
 }
 
-void take_attributes(const Attributes& found, Reading& out) {
+void take_attributes(const Input& in, const Attributes& found, Reading& out) {
   take_id(out, found[id], Numbers::refused);
   take_attribute(out, out.source, "source", found[source], Numbers::refused);
   take_attribute(out, out.type, "type", found[type], Numbers::refused);
   take_attribute(out, out.subject, "subject", found[subject], Numbers::refused);
   if (found[time].is_text()) out.occurred_at = parse_rfc3339(found[time].text);
-  require_identity(out);
+  require(in, out, found[specversion].is_text(), "a CloudEvent without specversion");
+  require_identity(in, out);
+}
+
+/// Whether the value has all that makes JSON a CloudEvent; if not, `why` says so.
+bool find_event(const Input& in, Attributes& found, std::string* why) {
+  if (!in.record.payload || !mentions_key(*in.record.payload, "specversion", 'v')) {
+    return no_match(why, "the value has no \"specversion\"");
+  }
+  const std::string_view problem = find_attributes(in, found);
+  if (!problem.empty()) return no_match(why, "the value is not JSON: ", problem);
+  const bool has_id = found[id].kind != JsonValue::Kind::none && found[id].kind != JsonValue::Kind::null;
+  if (has_id && found[specversion].is_text() && found[source].is_text() && found[type].is_text()) return true;
+  return no_match(why, "the value is JSON, but lacks specversion, id, source or type at its top level");
 }
 
 }  // namespace
@@ -105,13 +122,13 @@ bool read_cloudevents_structured(const Input& in, Reading& out, std::string* why
   if (!in.record.payload) {
     out.complain(Rejection::no_id, "a structured CloudEvent whose value is null");
   } else if (starts_with_ignoring_case(*format, "-batch")) {
-    out.complain(Rejection::undecodable, "a batch of CloudEvents in one record");
+    out.complain(Rejection::undecodable, "a batch of CloudEvents in one record: a record is one event");
   } else if (!format->empty() && !(format->size() == 5 && starts_with_ignoring_case(*format, "+json"))) {
     out.complain(Rejection::undecodable, "a structured CloudEvent in a format other than JSON");
   } else {
     Attributes found;
     const std::string_view problem = find_attributes(in, found);
-    if (problem.empty()) take_attributes(found, out);
+    if (problem.empty()) take_attributes(in, found, out);
     else out.complain(Rejection::undecodable, "a structured CloudEvent whose value is not JSON: ", problem);
   }
   return true;
@@ -120,32 +137,36 @@ bool read_cloudevents_structured(const Input& in, Reading& out, std::string* why
 bool read_cloudevents_binary(const Input& in, Reading& out, std::string* why) {
   const auto& headers = in.record.headers;
   const event::Header* const id_header = find_attribute(headers, "id");
-  if (id_header == nullptr && find_attribute(headers, "specversion") == nullptr) {
-    return no_match(why, "there is no header ce_id or ce_specversion");
-  }
-  say(why, "there is a header ", id_header != nullptr ? "ce_id" : "ce_specversion");
+  const event::Header* const version = find_attribute(headers, "specversion");
+  if (id_header == nullptr && version == nullptr) return no_match(why, "there is no header ce_id or ce_specversion");
+  say(why, "there is a header ", id_header != nullptr ? id_header->name : version->name);
   out.id = text_of(id_header, in.arena);
   out.source = text_of(find_attribute(headers, "source"), in.arena);
   out.type = text_of(find_attribute(headers, "type"), in.arena);
   out.subject = text_of(find_attribute(headers, "subject"), in.arena);
-  if (const auto when = text_of(find_attribute(headers, "time"), in.arena)) out.occurred_at = parse_rfc3339(*when);
-  require_identity(out);
+  out.occurred_at = time_in(find_attribute(headers, "time"), in.arena);
+  require(in, out, version != nullptr && version->value, "a CloudEvent without specversion");
+  require_identity(in, out);
+  return true;
+}
+
+bool read_dapr(const Input& in, Reading& out, std::string* why) {
+  if (!in.record.payload || !mentions_key(*in.record.payload, "pubsubname", 'b')) {
+    return no_match(why, "the value has no \"pubsubname\"");
+  }
+  Attributes found;
+  if (!find_event(in, found, why)) return false;
+  if (!found[pubsub].is_text()) return no_match(why, "the value is a CloudEvent without pubsubname at its top level");
+  say(why, "the value is a CloudEvent with pubsubname");
+  take_attributes(in, found, out);
   return true;
 }
 
 bool read_cloudevents_in_value(const Input& in, Reading& out, std::string* why) {
-  if (!in.record.payload || !mentions_specversion(*in.record.payload)) {
-    return no_match(why, "the value has no \"specversion\"");
-  }
   Attributes found;
-  const std::string_view problem = find_attributes(in, found);
-  if (!problem.empty()) return no_match(why, "the value is not JSON: ", problem);
-  const bool has_id = found[id].kind != JsonValue::Kind::none && found[id].kind != JsonValue::Kind::null;
-  if (!has_id || !found[specversion].is_text() || !found[source].is_text() || !found[type].is_text()) {
-    return no_match(why, "the value is JSON, but lacks specversion, id, source or type at its top level");
-  }
+  if (!find_event(in, found, why)) return false;
   say(why, "the value is JSON with specversion, id, source and type");
-  take_attributes(found, out);
+  take_attributes(in, found, out);
   return true;
 }
 

@@ -30,15 +30,32 @@ bool applies(const Rule& rule, EnvelopeKind wanted) {
   return wanted == EnvelopeKind::automatic ? rule.kind != EnvelopeKind::custom : rule.kind == wanted;
 }
 
-std::string_view nothing_recognised(EnvelopeKind wanted) {
+std::string_view nothing_recognised(EnvelopeKind wanted, bool is_tombstone) {
   switch (wanted) {
     case EnvelopeKind::automatic:
-      return "no CloudEvent (in headers or value) and no header id; set topics[].envelope";
+      if (is_tombstone) return "a null value without an id in its headers; set topics[].tombstones: skip";
+      return "no CloudEvent (in headers or value), no header id and no other known envelope; set topics[].envelope, or "
+             "see `inboxd explain`";
     case EnvelopeKind::cloudevents: return "no CloudEvent in the headers or the value";
+    case EnvelopeKind::dapr: return "the value is no CloudEvent of Dapr, with pubsubname";
+    case EnvelopeKind::cap: return "there is no header cap-msg-id";
+    case EnvelopeKind::axon: return "there is no header axon-message-id";
+    case EnvelopeKind::nservicebus: return "there is no header NServiceBus.MessageId";
+    case EnvelopeKind::masstransit: return "there is no header MessageId";
+    case EnvelopeKind::wolverine:
     case EnvelopeKind::outbox_router: return "there is no header id";
+    case EnvelopeKind::eventuate: return "the value is not JSON with payload and headers.ID";
+    case EnvelopeKind::debezium: return "the value is not JSON with op, source and ts_ms";
     case EnvelopeKind::custom: break;  // always applies
   }
   return "no rule applies";
+}
+
+/// Spring for Apache Kafka writes the class of a value into a header; it writes no id.
+void take_type_of_spring(const Input& in, Reading& out) {
+  if (in.rules.topic.envelope == EnvelopeKind::custom || (out.type && !out.type->empty())) return;
+  const event::Header* const header = event::find_header(in.record.headers, "__TypeId__");
+  if (header != nullptr) out.type = producer_text(header->value, in.arena);
 }
 
 /// Reads the record by the first rule that matches it.
@@ -54,7 +71,7 @@ void read_by_rules(const Input& in, Reading& out, Steps steps, std::size_t* numb
     if (matched) return;
   }
   out.occurred_at = record_time(in.record);
-  out.complain(Rejection::no_id, nothing_recognised(in.rules.topic.envelope));
+  out.complain(Rejection::no_id, nothing_recognised(in.rules.topic.envelope, !in.record.payload));
 }
 
 std::optional<std::string> problem_with_size(const Input& in) {
@@ -117,7 +134,7 @@ void fill(event::Event& out, const Reading& reading, const Identity& identity, c
   const event::Record& record = in.record;
   out.offset = record.offset;
   out.event_id = identity.event_id;
-  out.digest = digest_of(record.key, record.payload);
+  out.digest = reading.digest ? *reading.digest : digest_of(record.key, record.payload);
   out.source_id = identity.source_id;
   out.event_type = reading.type && !reading.type->empty() ? *reading.type : record.topic;
   out.source = reading.source;
@@ -137,14 +154,21 @@ void explain_identity(Steps steps, const Identity& identity) {
   note(steps, "identity", true, why);
 }
 
+bool skips_tombstones(const config::Topic& topic) {
+  if (topic.tombstones != config::Tombstones::automatic) return topic.tombstones == config::Tombstones::skip;
+  return topic.envelope == EnvelopeKind::debezium;  // it writes one after each delete
+}
+
 Decoded read(const Input& in, Steps steps, std::size_t* rule) {
-  if (!in.record.payload && in.rules.topic.tombstones == config::Tombstones::skip) {
-    note(steps, "tombstones: skip", true, "the value is null: skipped");
+  if (!in.record.payload && skips_tombstones(in.rules.topic)) {
+    const bool is_named = in.rules.topic.tombstones == config::Tombstones::skip;
+    note(steps, is_named ? "tombstones: skip" : "tombstones: auto", true, "the value is null: skipped");
     return Skipped{};
   }
   if (auto problem = problem_with_size(in)) return rejected(steps, Rejection::too_large, std::move(*problem));
   Reading reading;
   read_by_rules(in, reading, steps, rule);
+  take_type_of_spring(in, reading);
   check(reading);
   const auto identity = identify(reading, in, steps);
   if (!identity) return rejected(steps, *reading.problem, std::move(reading.detail));
@@ -186,8 +210,12 @@ Decoded decode(const event::Record& record, const TopicRules& rules, base::Arena
 std::vector<Step> explain(const event::Record& record, const TopicRules& rules) {
   base::Arena arena;
   std::vector<Step> steps;
-  read({record, rules, arena}, &steps, nullptr);
+  explain(record, rules, arena, steps);
   return steps;
+}
+
+Decoded explain(const event::Record& record, const TopicRules& rules, base::Arena& arena, std::vector<Step>& steps) {
+  return read({record, rules, arena}, &steps, nullptr);
 }
 
 }  // namespace inboxd::envelope

@@ -22,7 +22,7 @@ struct Rejected {
   std::string detail;                          ///< a sentence, for people
 };
 
-/// A tombstone on a topic that says `tombstones: skip`.
+/// A tombstone on a topic that skips tombstones.
 struct Skipped {};
 
 using Decoded = std::variant<event::Event, Rejected, Skipped>;
@@ -36,7 +36,7 @@ struct TopicRules {
 };
 
 /// Rules have lower numbers; this number means: no rule.
-inline constexpr std::size_t max_rules = 7;
+inline constexpr std::size_t max_rules = 16;
 /// The name of a rule by its number, for metrics: `cloudevents_binary`; empty if there is no such rule.
 std::string rule_name(std::size_t rule);
 
@@ -61,5 +61,7 @@ struct Step {
   std::string why;
 };
 std::vector<Step> explain(const event::Record& record, const TopicRules& rules);
+/// Likewise, with the result that `decode` returns.
+Decoded explain(const event::Record& record, const TopicRules& rules, base::Arena& arena, std::vector<Step>& steps);
 
 }  // namespace inboxd::envelope

@@ -85,6 +85,15 @@ std::uint64_t little_endian(std::uint64_t number) {
   return number;
 }
 
+std::uint64_t length_of(event::MaybeBytes bytes) {
+  constexpr std::uint64_t null_length = ~std::uint64_t{0};
+  return little_endian(bytes ? bytes->size() : null_length);
+}
+
+std::uint64_t hash_of(event::MaybeBytes bytes) {
+  return little_endian(bytes ? XXH3_64bits(bytes->data(), bytes->size()) : 0);
+}
+
 }  // namespace
 
 std::optional<std::string> problem_with_id(std::string_view id) {
@@ -100,6 +109,10 @@ Identity identity_of(const Reading& reading, const Input& in) {
   const std::string_view id = *reading.id;
   if (reading.uniqueness == Uniqueness::source_and_id) {
     return {uuid_of("source", *reading.source, id), id, "UUIDv5 of source and id"};
+  }
+  if (reading.uniqueness == Uniqueness::topic_key_and_id) {
+    return {uuid_of("change", in.rules.name_space, in.record.topic, reading.key, id), id,
+            "UUIDv5 of namespace, topic, key and position"};
   }
   if (reading.uuid) {
     return {*reading.uuid, has_upper_case(id) ? reading.id : std::nullopt, "the id, a UUID"};
@@ -133,12 +146,13 @@ Identity identity_by_digest(const Input& in) {
 }
 
 std::int64_t digest_of(event::MaybeBytes key, event::MaybeBytes payload) {
-  constexpr std::uint64_t null_length = ~std::uint64_t{0};
-  const auto length = [](event::MaybeBytes bytes) { return little_endian(bytes ? bytes->size() : null_length); };
-  const auto hash = [](event::MaybeBytes bytes) {
-    return little_endian(bytes ? XXH3_64bits(bytes->data(), bytes->size()) : 0);
-  };
-  const std::array<std::uint64_t, 4> both{length(key), hash(key), length(payload), hash(payload)};
+  const std::array<std::uint64_t, 4> both{length_of(key), hash_of(key), length_of(payload), hash_of(payload)};
+  return static_cast<std::int64_t>(XXH3_64bits(both.data(), sizeof both));
+}
+
+std::int64_t digest_of(std::int64_t before, event::MaybeBytes part) {
+  const std::array<std::uint64_t, 3> both{little_endian(static_cast<std::uint64_t>(before)), length_of(part),
+                                          hash_of(part)};
   return static_cast<std::int64_t>(XXH3_64bits(both.data(), sizeof both));
 }
 

@@ -18,6 +18,7 @@ namespace inboxd::envelope {
 ///   source, SOURCE, ID                                   CloudEvents; custom rules that found a source
 ///   topic, NAMESPACE, TOPIC, ID                          outbox router and custom rules: an id that is no UUID may
 ///                                                        be a row number, unique only in its topic
+///   change, NAMESPACE, TOPIC, KEY, ID                    a change event: ID is the position in the database's log
 ///   position, NAMESPACE, TOPIC, INCARNATION, PARTITION, OFFSET
 ///   digest, NAMESPACE, TOPIC, KEY, PAYLOAD
 struct Identity {
@@ -42,5 +43,8 @@ Identity identity_by_digest(const Input& in);
 /// A 64-bit hash of key and payload alone. It tells null from empty and sees the border between the two. Equal on every
 /// machine and in every version.
 std::int64_t digest_of(event::MaybeBytes key, event::MaybeBytes payload);
+
+/// Likewise, of another digest and a further part.
+std::int64_t digest_of(std::int64_t before, event::MaybeBytes part);
 
 }  // namespace inboxd::envelope

@@ -263,6 +263,17 @@ std::string_view find_in_json(std::string_view json, std::span<const std::string
   return simdjson::error_message(error);
 }
 
+bool mentions_key(std::string_view json, std::string_view key, char rarest) {
+  const std::size_t before = key.find(rarest) + 1;  // with the quote
+  for (std::size_t at = json.find(rarest, before); at != json.npos; at = json.find(rarest, at + 1)) {
+    std::string_view rest = json.substr(at - before);
+    if (rest[0] != '"' || !rest.substr(1).starts_with(key)) continue;
+    rest.remove_prefix(1 + key.size());
+    if (rest.starts_with('"') || rest.starts_with("\\\"")) return true;
+  }
+  return false;
+}
+
 event::MaybeBytes producer_text(event::MaybeBytes bytes, base::Arena& arena) {
   constexpr std::size_t max_wrapped = 16 * 1024;  // longer texts are no id or name
   if (!bytes || bytes->size() < 2 || bytes->size() > max_wrapped) return bytes;

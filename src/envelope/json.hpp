@@ -37,6 +37,10 @@ std::string_view find_in_json(std::string_view json, std::span<const std::string
                               std::span<JsonValue> found, base::Arena& arena,
                               config::Unwrap unwrap);
 
+/// Whether the text has the key `key` at any depth, also inside of a JSON string, where its quotes are escaped. Saves
+/// parsing nearly all values that lack it. `rarest`: a character of the key that is rare in JSON.
+bool mentions_key(std::string_view json, std::string_view key, char rarest);
+
 /// The text of a header or a key. JSON converters and old Spring versions write it as a JSON string, or with a schema
 /// as {"schema":…,"payload":"…"}, Event Hubs in AMQP's encoding: these are unwrapped, all other bytes are returned
 /// unchanged.

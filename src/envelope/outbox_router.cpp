@@ -17,12 +17,6 @@ event::MaybeBytes event_type(const Input& in) {
   return std::nullopt;
 }
 
-/// If the key is not text (as with Avro), there is no subject. The key itself is always kept.
-event::MaybeBytes aggregate_id(const Input& in) {
-  const auto text = producer_text(in.record.key, in.arena);
-  return text && text->size() <= max_attribute && base::is_database_text(*text) ? text : std::nullopt;
-}
-
 }  // namespace
 
 bool read_outbox_router(const Input& in, Reading& out, std::string* why) {
@@ -32,7 +26,7 @@ bool read_outbox_router(const Input& in, Reading& out, std::string* why) {
   out.id = producer_text(header->value, in.arena);
   if (!out.id) out.complain(Rejection::no_id, "the header id is null");
   out.type = event_type(in);
-  out.subject = aggregate_id(in);
+  out.subject = key_as_subject(in);
   out.occurred_at = record_time(in.record);
   return true;
 }

@@ -8,11 +8,19 @@ namespace {
 using config::EnvelopeKind;
 
 /// A new family adds a file with its functions, and its lines here. Order: rules with an explicit mark (a content type,
-/// a `ce_` header) before rules that guess from the value or from a header named `id`.
+/// a header of the family's own) before rules that guess from the value, or from a header named `id`.
 constexpr std::array rules{
     Rule{"cloudevents structured", EnvelopeKind::cloudevents, read_cloudevents_structured},
     Rule{"cloudevents binary", EnvelopeKind::cloudevents, read_cloudevents_binary},
+    Rule{"cap", EnvelopeKind::cap, read_cap},
+    Rule{"axon", EnvelopeKind::axon, read_axon},
+    Rule{"nservicebus", EnvelopeKind::nservicebus, read_nservicebus},
+    Rule{"masstransit", EnvelopeKind::masstransit, read_masstransit},
+    Rule{"wolverine", EnvelopeKind::wolverine, read_wolverine},
+    Rule{"dapr", EnvelopeKind::dapr, read_dapr},
     Rule{"cloudevents in the value", EnvelopeKind::cloudevents, read_cloudevents_in_value},
+    Rule{"eventuate", EnvelopeKind::eventuate, read_eventuate},
+    Rule{"debezium", EnvelopeKind::debezium, read_debezium},
     Rule{"outbox router", EnvelopeKind::outbox_router, read_outbox_router},
     Rule{"custom", EnvelopeKind::custom, read_custom},
 };
@@ -47,6 +55,11 @@ void take_attribute(Reading& out, event::MaybeBytes& slot, std::string_view name
     const std::string_view what = value.kind == Kind::broken ? " is not valid JSON" : " is not a string";
     out.complain(Rejection::undecodable, name, what);
   }
+}
+
+event::MaybeBytes key_as_subject(const Input& in) {
+  const auto text = producer_text(in.record.key, in.arena);
+  return text && text->size() <= max_attribute && base::is_database_text(*text) ? text : std::nullopt;
 }
 
 }  // namespace inboxd::envelope

@@ -18,8 +18,9 @@ struct Input {
   base::Arena& arena;                          ///< for text that differs from the record's bytes
 };
 
-/// Whether an envelope's id is unique alone or only together with its source.
-enum class Uniqueness { id_alone, source_and_id };
+/// What makes an envelope's id unique: it is so alone (a UUID; within its topic, if it is none), or only together with
+/// its source, or, as a position in a database's log, together with its topic and key.
+enum class Uniqueness { id_alone, source_and_id, topic_key_and_id };
 
 /// The values that a rule found in a record it matched. Nothing is checked yet.
 struct Reading {
@@ -28,7 +29,9 @@ struct Reading {
   event::MaybeBytes type;
   event::MaybeBytes source;
   event::MaybeBytes subject;
+  event::MaybeBytes key;                       ///< topic_key_and_id: the record's key, without a converter's wrapping
   std::optional<event::Microseconds> occurred_at;
+  std::optional<std::int64_t> digest;          ///< if a resend may differ from the record in other bytes
   std::optional<base::Uuid> uuid;              ///< set by the check: the id, if it is unique alone and a UUID
   std::optional<Rejection> problem;            ///< the gravest problem
   std::string detail;                          ///< a sentence about it
@@ -58,7 +61,15 @@ struct Rule {
 // A function for each rule; a file for each family of producers.
 bool read_cloudevents_structured(const Input& in, Reading& out, std::string* why);
 bool read_cloudevents_binary(const Input& in, Reading& out, std::string* why);
+bool read_cap(const Input& in, Reading& out, std::string* why);
+bool read_axon(const Input& in, Reading& out, std::string* why);
+bool read_nservicebus(const Input& in, Reading& out, std::string* why);
+bool read_masstransit(const Input& in, Reading& out, std::string* why);
+bool read_wolverine(const Input& in, Reading& out, std::string* why);
+bool read_dapr(const Input& in, Reading& out, std::string* why);
 bool read_cloudevents_in_value(const Input& in, Reading& out, std::string* why);
+bool read_eventuate(const Input& in, Reading& out, std::string* why);
+bool read_debezium(const Input& in, Reading& out, std::string* why);
 bool read_outbox_router(const Input& in, Reading& out, std::string* why);
 bool read_custom(const Input& in, Reading& out, std::string* why);
 
@@ -73,8 +84,17 @@ void take_id(Reading& out, const JsonValue& value, Numbers numbers);
 void take_attribute(Reading& out, event::MaybeBytes& slot, std::string_view name, const JsonValue& value,
                     Numbers numbers);
 
+/// Under `strict` a record whose envelope lacks a required attribute goes to quarantine, even if it has an id.
+inline void require(const Input& in, Reading& out, bool is_there, std::string_view problem) {
+  if (in.rules.topic.strict && !is_there) out.complain(Rejection::undecodable, problem, " (topics[].strict)");
+}
+
 /// The longest type, source or subject in bytes.
 constexpr std::size_t max_attribute = 1024;
+
+/// The record's key as a subject: the aggregate's id. If the key is not text (as with Avro), there is no subject. The
+/// key itself is always kept.
+event::MaybeBytes key_as_subject(const Input& in);
 
 /// Untrusted text in a sentence: shortened, escaped and quoted.
 struct Quoted {

@@ -1,6 +1,7 @@
 #include "envelope/time.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <limits>
@@ -35,6 +36,16 @@ class Fields final {
     return out <= most;
   }
 
+  /// A month's English name of three letters, as its number.
+  bool month(int& out) {
+    constexpr std::string_view names = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    const std::size_t at = left_.size() < 3 ? names.npos : names.find(left_.substr(0, 3));
+    if (at == names.npos || at % 3 != 0) return false;
+    left_.remove_prefix(3);
+    out = static_cast<int>(at / 3) + 1;
+    return true;
+  }
+
   /// Any number of digits; digits after the sixth are ignored.
   bool fraction(event::Microseconds& out) {
     std::size_t digits = 0;
@@ -62,6 +73,27 @@ bool take_zone(Fields& fields, int& seconds_east) {
   if (!fields.number(2, 23, hours) || !fields.take(":") || !fields.number(2, 59, minutes)) return false;
   seconds_east = (hours * 3600 + minutes * 60) * (west ? -1 : 1);
   return true;
+}
+
+struct DateTime {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, seconds = 0;
+  int zone = 0;                                ///< seconds east of UTC
+  event::Microseconds fraction = 0;
+};
+
+/// Second 60, a leap second, becomes the first of the next minute.
+bool take_clock(Fields& fields, DateTime& out) {
+  return fields.number(2, 23, out.hour) && fields.take(":") && fields.number(2, 59, out.minute) && fields.take(":") &&
+         fields.number(2, 60, out.seconds);
+}
+
+std::optional<event::Microseconds> since_1970(const DateTime& at) {
+  const std::chrono::year_month_day date{std::chrono::year{at.year},
+                                         std::chrono::month{static_cast<unsigned>(at.month)},
+                                         std::chrono::day{static_cast<unsigned>(at.day)}};
+  if (!date.ok()) return std::nullopt;
+  const std::int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
+  return (days * 86'400 + at.hour * 3600 + at.minute * 60 + at.seconds - at.zone) * second + at.fraction;
 }
 
 /// By its magnitude: the ranges from 1973 to 5138 of seconds, milliseconds and microseconds do not overlap.
@@ -102,20 +134,37 @@ std::optional<event::Microseconds> parse_number(std::string_view text, config::T
 
 std::optional<event::Microseconds> parse_rfc3339(std::string_view text) {
   Fields fields{text};
-  int year = 0, month = 0, day = 0, hour = 0, minute = 0, seconds = 0, zone = 0;
-  if (!fields.number(4, 9999, year) || !fields.take("-") || !fields.number(2, 12, month) || !fields.take("-") ||
-      !fields.number(2, 31, day) || !fields.take("Tt ") || !fields.number(2, 23, hour) || !fields.take(":") ||
-      !fields.number(2, 59, minute) || !fields.take(":") || !fields.number(2, 60, seconds)) {
-    return std::nullopt;  // second 60, a leap second, becomes the first of the next minute
+  DateTime out;
+  if (!fields.number(4, 9999, out.year) || !fields.take("-") || !fields.number(2, 12, out.month) ||
+      !fields.take("-") || !fields.number(2, 31, out.day) || !fields.take("Tt ") || !take_clock(fields, out)) {
+    return std::nullopt;
   }
-  event::Microseconds fraction = 0;
-  if (fields.take(".") && !fields.fraction(fraction)) return std::nullopt;
-  if (!take_zone(fields, zone) || !fields.done()) return std::nullopt;
-  const std::chrono::year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
-                                         std::chrono::day{static_cast<unsigned>(day)}};
-  if (!date.ok()) return std::nullopt;
-  const std::int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
-  return (days * 86'400 + hour * 3600 + minute * 60 + seconds - zone) * second + fraction;
+  if (fields.take(".") && !fields.fraction(out.fraction)) return std::nullopt;
+  if (!take_zone(fields, out.zone) || !fields.done()) return std::nullopt;
+  return since_1970(out);
+}
+
+std::optional<event::Microseconds> parse_nservicebus_time(std::string_view text) {
+  constexpr std::size_t seconds_end = 19, blank = 26, length = 28;
+  if (text.size() != length || text[seconds_end] != ':' || !text.ends_with(" Z")) return parse_rfc3339(text);
+  std::array<char, length> rfc3339{};
+  std::copy(text.begin(), text.end(), rfc3339.begin());
+  rfc3339[seconds_end] = '.';
+  rfc3339[blank] = 'Z';
+  return parse_rfc3339({rfc3339.data(), blank + 1});
+}
+
+std::optional<event::Microseconds> parse_http_date(std::string_view text) {
+  const std::size_t day_of_week = text.find(", ");
+  if (day_of_week == text.npos) return std::nullopt;
+  Fields fields{text.substr(day_of_week + 2)};
+  DateTime out;
+  if ((!fields.number(2, 31, out.day) && !fields.number(1, 9, out.day)) || !fields.take(" ") ||
+      !fields.month(out.month) || !fields.take(" ") || !fields.number(4, 9999, out.year) || !fields.take(" ") ||
+      !take_clock(fields, out) || !fields.take(" ") || !fields.take("G") || !fields.take("M") || !fields.take("T")) {
+    return std::nullopt;
+  }
+  return fields.done() ? since_1970(out) : std::nullopt;
 }
 
 std::optional<event::Microseconds> time_of(std::int64_t number) {

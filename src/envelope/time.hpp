@@ -10,6 +10,12 @@ namespace inboxd::envelope {
 /// RFC 3339 (`2024-05-01T12:00:00.25Z`), to the microsecond; nothing if the text is no such time.
 std::optional<event::Microseconds> parse_rfc3339(std::string_view text);
 
+/// The format of NServiceBus and Wolverine (`2024-05-01 12:00:00:250000 Z`), or RFC 3339.
+std::optional<event::Microseconds> parse_nservicebus_time(std::string_view text);
+
+/// RFC 1123 (`Wed, 1 May 2024 12:00:00 GMT`); the day may have a leading zero.
+std::optional<event::Microseconds> parse_http_date(std::string_view text);
+
 /// A number since 1970 UTC in a unit that its magnitude tells.
 std::optional<event::Microseconds> time_of(std::int64_t number);
 

@@ -102,6 +102,8 @@ TEST_CASE("custom rules and the custom envelope require each other") {
              ContainsSubstring("requires custom.id; set it to"));
   CHECK_THAT(problems(load(with_topic("{name: orders, custom: {id: key}}"))),
              ContainsSubstring("topics[0].custom: no effect without envelope: custom"));
+  CHECK_THAT(problems(load(with_topic("{name: orders, envelope: custom, custom: {id: key}, strict: true}"))),
+             ContainsSubstring("topics[0].strict: no effect with envelope: custom"));
   for (const char* const rule : {"id", "header:", "json:", "json:id", "json:/a~2", "Key"}) {
     CAPTURE(rule);
     CHECK_THAT(

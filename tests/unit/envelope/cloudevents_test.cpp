@@ -1,4 +1,4 @@
-#include "records.hpp"
+#include "library_records.hpp"
 
 using namespace inboxd;
 using namespace inboxd::envelope;
@@ -117,7 +117,7 @@ TEST_CASE("an unreadable structured CloudEvent is quarantined, even with on_miss
     CHECK(Outcome{structured("{\"id\":"), by}.reason() == "undecodable");
     CHECK(Outcome{structured(""), by}.reason() == "undecodable");
     CHECK(Outcome{structured("[]", "application/cloudevents-batch+json"), by}.rejection() ==
-          "undecodable: a batch of CloudEvents in one record");
+          "undecodable: a batch of CloudEvents in one record: a record is one event");
     CHECK(Outcome{structured(in_json, "application/cloudevents+avro"), by}.reason() == "undecodable");
   }
 }
@@ -231,4 +231,59 @@ TEST_CASE("an impossible time is left out and the event kept") {
 TEST_CASE("a topic that names CloudEvents reads nothing else") {
   CHECK(Outcome{with_headers({{"id", a_uuid}}), rules(EnvelopeKind::cloudevents)}.reason() == "no_id");
   CHECK(Outcome{with_headers(binary()), rules(EnvelopeKind::cloudevents)}.id() == the_id);
+}
+
+TEST_CASE("CloudEvents as their own libraries write them are the same event") {
+  for (const LibraryRecord& written :
+       {python_binary(), python_structured(), javascript_binary(), javascript_structured()}) {
+    const Outcome outcome{with_headers(written.headers, written.value)};
+    CHECK(outcome.id() == the_id);
+    CHECK(outcome.event().event_type == "com.example.order");
+    CHECK(outcome.event().subject == "order-7"sv);
+    CHECK(outcome.event().occurred_at == 1714564800250000);
+  }
+}
+
+// As dapr/components-contrib writes it (pubsub/envelope.go).
+TEST_CASE("a message of Dapr is the CloudEvent that its value is, under the name of its own") {
+  const std::string_view value =
+      R"({"data":{"orderId":1},"datacontenttype":"application/json","id":"A234-1234-1234","pubsubname":"kafka",)"
+      R"("source":"/mycontext","specversion":"1.0","time":"2024-05-01T12:00:00Z","topic":"orders",)"
+      R"("traceid":"00-1","traceparent":"00-1","tracestate":"","type":"com.dapr.event.sent"})";
+  CHECK(Outcome{record(value)}.id() == the_id);
+  CHECK(Outcome{record(value), rules(EnvelopeKind::dapr)}.id() == the_id);
+  CHECK(Outcome{record(value), rules(EnvelopeKind::cloudevents)}.id() == the_id);
+  CHECK(Outcome{record(in_json), rules(EnvelopeKind::dapr)}.reason() == "no_id");
+}
+
+TEST_CASE("CloudEvents that were sent as AMQP and read from Event Hubs are the same event") {
+  const Headers headers{{"cloudEvents:specversion", "\xA1\x03" "1.0"},
+                        {"cloudEvents:id", "\xA1\x0E" "A234-1234-1234"},
+                        {"cloudEvents:source", "\xA1\x0A/mycontext"},
+                        {"cloudEvents_type", "\xA1\x11" "com.example.order"},
+                        {"cloudEvents:time", "\x83\x00\x00\x01\x8F\x34\x6D\x34\xFA"sv}};
+  const Outcome outcome{with_headers(headers)};
+  CHECK(outcome.id() == the_id);
+  CHECK(outcome.event().event_type == "com.example.order");
+  CHECK(outcome.event().occurred_at == 0x018F346D34FA * 1000);
+}
+
+TEST_CASE("headers that a replicator adds do not change how a record is read") {
+  CHECK(Outcome{with_headers(binary({{"mskReplicator", "\x00\x01"sv}, {"x-opt-partition-key", "\xA1\x01k"}}))}.id() ==
+        the_id);
+}
+
+TEST_CASE("under strict a CloudEvent without a required attribute is quarantined") {
+  TopicRules strict = rules(EnvelopeKind::automatic, OnMissingId::position);
+  strict.topic.strict = true;
+  const auto rejection = [&](Headers headers) { return Outcome{with_headers(std::move(headers)), strict}.rejection(); };
+  CHECK(rejection(binary()).empty());
+  CHECK(rejection({{"ce_specversion", "1.0"}, {"ce_id", "1"}, {"ce_source", "/a"}}) ==
+        "undecodable: a CloudEvent without type (topics[].strict)");
+  CHECK(rejection({{"ce_specversion", "1.0"}, {"ce_id", "1"}, {"ce_type", "t"}}) ==
+        "undecodable: a CloudEvent without source (topics[].strict)");
+  CHECK(rejection({{"ce_id", "1"}, {"ce_source", "/a"}, {"ce_type", "t"}}) ==
+        "undecodable: a CloudEvent without specversion (topics[].strict)");
+  CHECK(Outcome{structured(R"({"id":"1","source":"/a","type":"t"})"), strict}.reason() == "undecodable");
+  CHECK(Outcome{structured(in_json), strict}.id() == the_id);
 }

@@ -10,7 +10,7 @@ using config::Tombstones;
 
 // fault: no id
 TEST_CASE("a record without an id follows the topic's policy and is never dropped") {
-  CHECK(Outcome{record()}.rejection().starts_with("no_id: no CloudEvent (in headers or value) and no header id"));
+  CHECK(Outcome{record()}.rejection().starts_with("no_id: no CloudEvent (in headers or value), no header id and no"));
   for (const OnMissingId policy : {OnMissingId::position, OnMissingId::digest}) {
     const Outcome outcome{record(), rules(EnvelopeKind::automatic, policy)};
     CHECK(outcome.event().event_type == "orders");
@@ -140,4 +140,26 @@ TEST_CASE("a poison record does not touch its neighbours") {
   }
   CHECK(events == 499);
   CHECK(refused == 1);
+}
+
+TEST_CASE("`tombstones: auto` skips tombstones of change events, and no others") {
+  CHECK(Outcome{record(std::nullopt), rules(EnvelopeKind::debezium)}.is_skipped());
+  CHECK(Outcome{record(std::nullopt)}.rejection() ==
+        "no_id: a null value without an id in its headers; set topics[].tombstones: skip");
+  TopicRules store = rules(EnvelopeKind::debezium, OnMissingId::position);
+  store.topic.tombstones = Tombstones::store;
+  CHECK(Outcome{record(std::nullopt), store}.is_event());
+}
+
+TEST_CASE("without a type in the envelope the class that Spring names is the type") {
+  const TopicRules by_position = rules(EnvelopeKind::automatic, OnMissingId::position);
+  CHECK(Outcome{with_headers({{"__TypeId__", "com.shop.Order"}}), by_position}.event().event_type == "com.shop.Order");
+  CHECK(Outcome{with_headers({{"id", a_uuid}, {"__TypeId__", R"("com.shop.Order")"}})}.event().event_type ==
+        "com.shop.Order");
+  CHECK(Outcome{with_headers({{"id", a_uuid}, {"type", "A"}, {"__TypeId__", "B"}})}.event().event_type == "A");
+  CHECK(Outcome{with_headers({{"id", a_uuid}, {"__TypeId__", "\xFF"}})}.reason() == "undecodable");
+  config::CustomRules custom;
+  custom.id = "header:id";
+  const auto record = with_headers({{"id", a_uuid}, {"__TypeId__", "com.shop.Order"}});
+  CHECK(Outcome{record, custom_rules(custom)}.event().event_type == "orders");
 }
