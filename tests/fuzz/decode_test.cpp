@@ -119,10 +119,22 @@ class Mutator final {
        {{"id", R"({"schema":{"type":"string"},"payload":"550e8400-e29b-41d4-a716-446655440000"})"}}, 5},
       {"k", R"({"order":{"id":"o-1","lines":[{"id":1},{"id":"2"}]},"kind":"T","at":1714564800250})", {}, 5},
       {"k", std::nullopt, {{"id", R"("550e8400-e29b-41d4-a716-446655440000")"}}, 5},
+      {R"({"id":1004})", R"({"before":null,"after":{"id":1004},"source":{"connector":"postgresql","name":"s",)"
+                         R"("ts_ms":1,"schema":"a","table":"b","txId":5,"lsn":7},"op":"c","ts_ms":1,)"
+                         R"("transaction":null})", {}, 5},
+      {"k", R"({"schema":{"type":"struct"},"payload":{"source":{"connector":"mysql","file":"f","pos":1,"row":0,)"
+            R"("db":"d","table":"t"},"op":"u","ts_ms":1}})", {}, 5},
+      {"k", R"({"payload":"{}","headers":{"ID":"1","event-type":"t","DATE":"Wed, 1 May 2024 12:00:00 GMT"}})", {}, 5},
+      {"k", "{}", {{"axon-message-id", "1"}, {"axon-message-timestamp", std::string(8, '\1')}}, 5},
+      {"k", "{}", {{"NServiceBus.MessageId", "1"}, {"NServiceBus.EnclosedMessageTypes", "A, B"},
+                   {"NServiceBus.TimeSent", "2024-05-01 12:00:00:250000 Z"}}, 5},
+      {"k", "{}", {{"cloudEvents:id", "\xA1\x01" "1"}, {"cloudEvents:source", "\xA1\x02/a"},
+                   {"cloudEvents:time", "\x83" + std::string(8, '\1')}}, 5},
       {"", std::string("\0\0\0\0\7{\"order\":{\"id\":7}}", 24), {{"", std::nullopt}}, 5},
   };
   static constexpr std::array names_{"id"sv, "ce_id"sv, "ce-id"sv, "ce_source"sv, "ce_type"sv, "content-type"sv,
-                                     "eventType"sv, "type"sv, "ce_time"sv, "\xFF\0"sv, ""sv};
+                                     "eventType"sv, "type"sv, "ce_time"sv, "message-type"sv, "__TypeId__"sv,
+                                     "MessageId"sv, "\xFF\0"sv, ""sv};
   static constexpr std::array pieces_{
       "\0"sv, "\\u0000"sv, "\\ud800"sv, "\\udc00"sv, "\xFF"sv, "\xC2\x80"sv, "\xED\xA0\x80"sv, "\""sv, "\\"sv, "{"sv,
       "}"sv, "["sv, "]"sv, ","sv, ":"sv, "null"sv, "true"sv, "1e131072"sv, "-0"sv, "\"id\":\"x\","sv, "\"id\":{},"sv,
@@ -132,8 +144,9 @@ class Mutator final {
 };
 
 envelope::TopicRules any_rules(Mutator& mutator) {
-  static constexpr std::array envelopes{EnvelopeKind::automatic, EnvelopeKind::automatic, EnvelopeKind::cloudevents,
-                                        EnvelopeKind::outbox_router, EnvelopeKind::custom};
+  static constexpr std::array envelopes{EnvelopeKind::automatic, EnvelopeKind::automatic, EnvelopeKind::automatic,
+                                        EnvelopeKind::cloudevents, EnvelopeKind::outbox_router, EnvelopeKind::custom,
+                                        EnvelopeKind::debezium, EnvelopeKind::eventuate, EnvelopeKind::axon};
   static constexpr std::array policies{OnMissingId::quarantine, OnMissingId::position, OnMissingId::digest};
   static constexpr std::array places{"", "key", "header:id", "header:ce_type", "json:/order/id",
                                      "json:/order/lines/1/id", "json:/order", "json:/kind", "json:/at"};
@@ -142,6 +155,7 @@ envelope::TopicRules any_rules(Mutator& mutator) {
   out.topic.on_missing_id = mutator.any_of(policies);
   if (mutator.below(10) == 0) out.topic.payload_limit = 40;
   if (mutator.below(10) == 0) out.topic.tombstones = config::Tombstones::skip;
+  out.topic.strict = mutator.below(10) == 0;
   for (std::string* place : {&out.topic.custom.id, &out.topic.custom.type, &out.topic.custom.source,
                              &out.topic.custom.subject, &out.topic.custom.time}) {
     *place = mutator.any_of(places);

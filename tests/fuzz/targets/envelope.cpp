@@ -13,7 +13,9 @@ namespace {
 
 envelope::TopicRules rules_of(fuzz::Input& input) {
   static constexpr std::array envelopes{EnvelopeKind::automatic, EnvelopeKind::cloudevents, EnvelopeKind::outbox_router,
-                                        EnvelopeKind::custom};
+                                        EnvelopeKind::custom, EnvelopeKind::debezium, EnvelopeKind::dapr,
+                                        EnvelopeKind::cap, EnvelopeKind::axon, EnvelopeKind::nservicebus,
+                                        EnvelopeKind::masstransit, EnvelopeKind::wolverine, EnvelopeKind::eventuate};
   static constexpr std::array policies{OnMissingId::quarantine, OnMissingId::position, OnMissingId::digest};
   static constexpr std::array places{"", "key", "header:id", "header:ce_type", "json:/id", "json:/a/0/b"};
   envelope::TopicRules out;
@@ -21,6 +23,7 @@ envelope::TopicRules rules_of(fuzz::Input& input) {
   out.topic.on_missing_id = policies[input.below(policies.size())];
   if (input.below(8) == 0) out.topic.payload_limit = 40;
   if (input.below(8) == 0) out.topic.tombstones = config::Tombstones::skip;
+  out.topic.strict = out.topic.tombstones == config::Tombstones::skip;
   auto& custom = out.topic.custom;
   for (std::string* place : {&custom.id, &custom.type, &custom.source, &custom.subject, &custom.time}) {
     *place = places[input.below(places.size())];
