@@ -30,5 +30,6 @@ Command config_show_command();
 Command plugin_command();
 Command health_command();
 Command verify_command();
+Command explain_command();
 
 }  // namespace inboxd::cli

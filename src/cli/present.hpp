@@ -24,6 +24,8 @@ Present present_partitions, present_accepted, present_seek;
 Present present_audit, present_instance, present_instance_change;
 Present present_configuration, present_reference, present_schema, present_version;
 
+Present present_explained;
+
 std::string present_verified(const operations::Document& document, const Look& look);
 
 /// Events with the same ID, to choose from.

@@ -12,17 +12,6 @@ namespace columns = operations::columns;
 constexpr std::size_t max_payload = 4000;
 constexpr std::size_t max_header = 500;
 
-/// Escapes each line by itself, so that JSON of several lines stays readable.
-std::string escaped_lines(std::string_view text, std::string_view indent) {
-  std::string out;
-  while (!text.empty()) {
-    const auto end = std::min(text.find('\n'), text.size());
-    out.append(indent).append(one_line(text.substr(0, end))).append("\n");
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
-}
-
 /// The producer's id, unless it is the text of event_id.
 std::string source_id_of(const Document& event) {
   const std::string out = text_at(event, "source_id");

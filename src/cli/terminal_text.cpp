@@ -107,6 +107,16 @@ std::string one_line(std::string_view text) {
   return base::escape_controls(line);
 }
 
+std::string escaped_lines(std::string_view text, std::string_view indent) {
+  std::string out;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    out.append(indent).append(one_line(text.substr(0, end))).append("\n");
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
 void Table::add(std::vector<Cell> cells) {
   if (cells.size() != columns_.size()) throw std::logic_error{"a row has as many cells as the table has columns"};
   for (Cell& cell : cells) cell.text = one_line(cell.text);

@@ -26,6 +26,9 @@ std::string clipped(std::string_view text, std::size_t columns);
 /// Escapes control characters and bytes that are not UTF-8, so that the text is a single line of a terminal.
 std::string one_line(std::string_view text);
 
+/// Escapes each line by itself, so that JSON of several lines stays readable. Each line begins with `indent`.
+std::string escaped_lines(std::string_view text, std::string_view indent);
+
 enum class Align { left, right };
 
 struct Column {

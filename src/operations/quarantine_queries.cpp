@@ -1,5 +1,6 @@
 #include "operations/quarantine_queries.hpp"
 
+#include "event/headers.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/event_columns.hpp"
 #include "inbox/value_of.hpp"
@@ -54,6 +55,21 @@ std::vector<PickedRecord> pick_quarantined(inbox::Connection& connection, const 
   parameters.append(limit);
   return read_all(connection, inbox::statements::op_quarantine_pick, parameters,
                   [](auto row) { return PickedRecord{row.int8(), row.text(), row.int8(), row.flag()}; });
+}
+
+event::Record record_of(const RawRecord& raw) {
+  const auto view = [](const std::optional<std::string>& bytes) {
+    return bytes ? event::MaybeBytes{*bytes} : std::nullopt;
+  };
+  event::Record out;
+  out.topic = raw.topic;
+  out.partition = raw.partition;
+  out.offset = raw.offset;
+  out.key = view(raw.key);
+  out.payload = view(raw.payload);
+  if (raw.headers) out.headers = event::unpack_headers(*raw.headers);
+  out.timestamp = raw.kafka_timestamp;
+  return out;
 }
 
 std::vector<RawRecord> read_quarantined(inbox::Connection& connection,

@@ -53,6 +53,9 @@ struct RawRecord {
   std::optional<event::Microseconds> kafka_timestamp;
 };
 
+/// As views into it.
+event::Record record_of(const RawRecord& raw);
+
 /// In the order of their offsets.
 std::vector<RawRecord> read_quarantined(inbox::Connection& connection, const std::vector<std::int64_t>& quarantine_ids);
 

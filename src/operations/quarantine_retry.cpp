@@ -3,28 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "event/headers.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/ingest.hpp"
 
 namespace inboxd::operations {
 namespace {
-
-event::MaybeBytes view_of(const std::optional<std::string>& bytes) {
-  return bytes ? event::MaybeBytes{*bytes} : std::nullopt;
-}
-
-event::Record record_of(const RawRecord& raw) {
-  event::Record out;
-  out.topic = raw.topic;
-  out.partition = raw.partition;
-  out.offset = raw.offset;
-  out.key = view_of(raw.key);
-  out.payload = view_of(raw.payload);
-  if (raw.headers) out.headers = event::unpack_headers(*raw.headers);
-  out.timestamp = raw.kafka_timestamp;
-  return out;
-}
 
 bool is_subscribed(const inbox::Routing& routing, const std::string& topic, std::string_view event_type) {
   return std::any_of(routing.handlers.begin(), routing.handlers.end(), [&](const auto& handler) {
