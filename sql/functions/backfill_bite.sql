@@ -1,6 +1,6 @@
 -- Runs a chunk of a backfill: the next p_events events (about p_bytes of payload) of a range become deliveries, due
--- now. No delivery spans more than 10,000 offsets, the bound by which views find a run. In a sequence history comes
--- first (ordinal 0), and its owner waits for it.
+-- now or, except in mode sequential, at their deliver_at. No delivery spans more than 10,000 offsets, the bound by
+-- which views find a run. In a sequence history comes first (ordinal 0), and its owner waits for it.
 --
 -- An event of another topic or type is delivered if it also came on any of the handler's topics and types before the
 -- handler was routed to; later duplicates are delivered by inbox.handle_duplicates. The handler's first subscription
@@ -18,7 +18,7 @@ declare
   v_seen bigint;
   v_last bigint;
 begin
-  select f.*, coalesce(s.topics, h.topics) as topics, coalesce(s.types, h.types) as types, h.routing_version,
+  select f.*, coalesce(s.topics, h.topics) as topics, coalesce(s.types, h.types) as types, h.routing_version, h.mode,
          inbox.sequence_of(h.mode, h.order_scope, f.shard_id) as sequence into b
   from inbox.backfill f join inbox.handler h using (handler_id)
   left join lateral (
@@ -30,7 +30,8 @@ begin
   end if;
   with near as (
     select e."offset", e.event_id, e.event_type, e.received_at, coalesce(octet_length(e.payload), 0) as size,
-           e.forgotten_at is not null as is_forgotten
+           e.forgotten_at is not null as is_forgotten,
+           case when b.mode <> 'sequential' and e.deliver_at > clock_timestamp() then e.deliver_at end as due
     from inbox.event e
     where e.shard_id = b.shard_id and e."offset" >= b.next_offset and e."offset" < b.end_offset
     order by e."offset" limit p_events),
@@ -41,7 +42,7 @@ begin
   -- Order across shards is that of storing: then each row has the events of a single batch.
   delivered as (
     select range_agg(int8range("offset", "offset" + 1)) as pending, min(received_at) as received_from,
-           max(received_at) as received_to
+           max(received_at) as received_to, due
     from bite
     where not is_forgotten and case when b.elsewhere or not inbox.matches(event_type, b.types) then exists (
             select from inbox.also_seen s
@@ -49,12 +50,13 @@ begin
               and inbox.matches(s.topic, b.topics) and inbox.matches(s.event_type, b.types)
               and (b.from_time is null or s.seen_at >= b.from_time))
           else b.from_time is null or received_at >= b.from_time end
-    group by case when b.sequence = 0 then received_at end),
+    group by case when b.sequence = 0 then received_at end, due),
   born as (
-    insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, pending, events, due_at, received_from,
-                                received_to)
+    insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, pending, events, due_at, postponed,
+                                received_from, received_to)
     select b.handler_id, b.shard_id, b.sequence, case when b.sequence is not null then 0 end, pending,
-           inbox.count_of(pending), case when b.sequence is null then clock_timestamp() else 'infinity' end,
+           inbox.count_of(pending),
+           coalesce(due, case when b.sequence is null then clock_timestamp() else 'infinity' end), due is not null,
            received_from, received_to
     from delivered where pending is not null),
   deleted as (

@@ -1,7 +1,7 @@
 -- `events retry` and, with a reason, `events skip`: the event p_event at p_offset of delivery p_delivery is due now, or
 -- is a dead letter of class operator.skipped with p_reason as its message. In a lane the dead letter keeps its place,
 -- and the next event is due. status: done; gone, if the event has left the delivery since the caller read it; leased;
--- otherwise (retry only), if it does not wait for a retry; purged (skip only).
+-- otherwise (retry only), if it does not wait for a retry, or for its deliver_at; purged (skip only).
 --
 -- A claim of a sequence reads its rows in order and would pass over new rows, so a change there keeps claims out.
 --
@@ -33,7 +33,7 @@ begin
   end if;
 
   if p_reason is null then
-    if d.due_at <= clock_timestamp() or d.due_at = 'infinity' then
+    if d.due_at <= clock_timestamp() or d.due_at = 'infinity' or d.postponed then
       status := 'otherwise';
       return;
     end if;

@@ -71,9 +71,9 @@ begin
       where p.parts > 1 and p.number = 1 and d.delivery_id = p.delivery_id and d.pending = p.before
       returning d.*)
     insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, pending, events, attempts, claims, due_at,
-                                never_expires, received_from, received_to, last_error)
+                                never_expires, postponed, received_from, received_to, last_error)
     select c.handler_id, c.shard_id, c.sequence, c.ordinal, p.pending, inbox.count_of(p.pending), c.attempts, c.claims,
-           c.due_at, c.never_expires, c.received_from, c.received_to, c.last_error
+           c.due_at, c.never_expires, c.postponed, c.received_from, c.received_to, c.last_error
     from part p join cut c on c.delivery_id = p.delivery_id
     where p.number > 1;
     with row_of as (

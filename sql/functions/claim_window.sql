@@ -104,7 +104,8 @@ begin
       update inbox.batch_window x
       set ended_at = clock_timestamp(),
           retrying = (select coalesce(sum(r.events), 0) from inbox.delivery r
-                      where r.handler_id = p_handler and r.due_at < 'infinity' and r.sequence = 0 and r.lane is null),
+                      where r.handler_id = p_handler and r.due_at < 'infinity' and r.sequence = 0 and r.lane is null
+                        and not r.postponed),
           dead = (select count(*) from inbox.dead_letter l
                   where l.handler_id = p_handler and l.died_at >= w.began_at)
       where x.handler_id = p_handler;

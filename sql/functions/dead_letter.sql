@@ -9,7 +9,7 @@ returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   insert into inbox.dead_letter (handler_id, event_id, shard_id, "offset", source_id, event_type, source, subject, key,
                                  payload, headers, occurred_at, kafka_timestamp, received_at, attempts, reasons, state,
-                                 sequence, ordinal, lane, order_key, parks, forgotten_at)
+                                 sequence, ordinal, lane, order_key, parks, forgotten_at, deliver_at)
   select d.handler_id, x.event, d.shard_id, x."offset", e.source_id, e.event_type, e.source, e.subject, e.key,
          e.payload, e.headers, e.occurred_at, e.kafka_timestamp, e.received_at,
          d.attempts + (x.state not in ('parked', 'expired'))::int,
@@ -21,7 +21,7 @@ begin
               else 'dead' end,
          d.sequence,
          case when d.sequence is not null then coalesce(d.ordinal, d.delivery_id) end, x.lane, x.key,
-         x.state = 'parks', e.forgotten_at
+         x.state = 'parks', e.forgotten_at, e.deliver_at
   from unnest(x_id, x_offset, x_event, x_state, x_lane, x_key) x(id, "offset", event, state, lane, key)
   join inbox.delivery d on d.delivery_id = x.id
   cross join lateral (

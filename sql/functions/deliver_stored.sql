@@ -36,7 +36,7 @@ begin
            count(*) over (partition by g.shard_id) = v_each as has_more
     from inbox.backfill_range g
     cross join lateral (
-      select e."offset", e.event_id, e.event_type, e.received_at, e.forgotten_at,
+      select e."offset", e.event_id, e.event_type, e.received_at, e.forgotten_at, e.deliver_at,
              coalesce(octet_length(e.payload), 0) as size
       from inbox.event e
       where e.shard_id = g.shard_id and e."offset" >= g.next_offset and e."offset" < g.end_offset
@@ -77,6 +77,7 @@ begin
     where inbox.matches(t.event_type, h.types) and inbox.matches(t.event_type, r.types)),
   chosen as (
     select n.shard_id, n."offset", n.received_at, n.place, n.size,
+           case when h.mode <> 'sequential' and n.deliver_at > clock_timestamp() then n.deliver_at end as due,
            n.received_at >= r.from_time and n.received_at < r.to_time and n.forgotten_at is null
            and not coalesce(p.offsets @> n."offset", false) and not coalesce(s.offsets @> n."offset", false)
            and not coalesce(l.stays, false)
@@ -105,15 +106,16 @@ begin
     from bite b where b.is_chosen),
   runs as materialized (
     select x.shard_id, min(x.n) as n, range_agg(int8range(x."offset", x."offset" + 1)) as pending, count(*) as events,
-           min(x.received_at) as received_from, max(x.received_at) as received_to
+           min(x.received_at) as received_from, max(x.received_at) as received_to, x.due
     from numbered x
-    group by x.shard_id, case when v_in_one then x.n - x.place_in_shard end, (x.place_in_shard - 1) / 1000,
+    group by x.shard_id, x.due, case when v_in_one then x.n - x.place_in_shard end, (x.place_in_shard - 1) / 1000,
              x."offset" / 10000, date_trunc('day', x.place, 'UTC')),
   born as (
-    insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, never_expires, received_from,
-                                received_to)
+    insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, never_expires, postponed,
+                                received_from, received_to)
     select r.handler_id, u.shard_id, inbox.sequence_of(h.mode, h.order_scope, u.shard_id), u.pending, u.events,
-           case when h.mode = 'single' then clock_timestamp() else 'infinity' end, true, u.received_from, u.received_to
+           coalesce(u.due, case when h.mode = 'single' then clock_timestamp() else 'infinity' end), true,
+           u.due is not null, u.received_from, u.received_to
     from runs u order by u.n
     returning delivery_id, inbox.delivery.events),
   deleted as (

@@ -4,6 +4,7 @@
 -- Parameters are arrays, an array for each column. An empty array stands for a column of nulls.
 -- * s_ shards, sorted by id; l_ ledger rows, sorted by event id: instances wait for each other in the same order.
 -- * e_ events and r_ runs, in log order; r_lease in milliseconds, 0: due now. q_ records for quarantine.
+-- * r_due: not leased, and not due before (deliver_at); null: due now, or leased.
 -- * r_sequence: of a sequential handler's run; r_sequence_fence: of its owner, the caller, if the run is leased.
 -- * p_careful: duplicates are likely. p_repeats: an event id occurs twice in the batch.
 --
@@ -27,8 +28,9 @@ create or replace function inbox.ingest(
   p_careful boolean, p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_id uuid[], e_source_id text[], e_type text[], e_source text[], e_subject text[],
   e_key bytea[], e_payload bytea[], e_headers bytea[], e_occurred_at timestamptz[], e_kafka_timestamp timestamptz[],
+  e_deliver_at timestamptz[],
   r_handler int[], r_shard int[], r_pending text[], r_events int[], r_lease int[], r_sequence int[],
-  r_sequence_fence bigint[],
+  r_sequence_fence bigint[], r_due timestamptz[],
   q_shard int[], q_offset bigint[], q_reason text[], q_detail text[], q_key bytea[], q_payload bytea[],
   q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
   out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
@@ -115,7 +117,7 @@ begin
     if v_odd then
       conflicts := inbox.handle_duplicates(
         p_routing_version, l_id, l_shard, l_offset, l_digest, e_shard, e_offset, e_source_id, e_type, e_source,
-        e_subject, e_key, e_payload, e_headers, e_occurred_at, e_kafka_timestamp);
+        e_subject, e_key, e_payload, e_headers, e_occurred_at, e_kafka_timestamp, e_deliver_at);
     end if;
   end if;
 
@@ -127,9 +129,10 @@ begin
         on x.shard = e.shard and x."offset" = e."offset";
     end if;
     insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
-                             headers, occurred_at, kafka_timestamp, received_at)
+                             headers, occurred_at, kafka_timestamp, received_at, deliver_at)
     select e_shard[i], e_offset[i], e_id[i], e_source_id[i], e_type[i], e_source[i], e_subject[i], e_key[i],
-           e_payload[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now
+           e_payload[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now,
+           e_deliver_at[i]
     from generate_series(1, cardinality(e_shard)) i
     where v_gone is null or not v_gone[i];
   end if;
@@ -138,18 +141,19 @@ begin
     select array_agg(nextval('inbox.delivery_delivery_id_seq')) into born
     from generate_series(1, cardinality(r_handler));
     insert into inbox.delivery (delivery_id, handler_id, shard_id, sequence, pending, events, claims, fence, owner,
-                                due_at, received_from, received_to)
+                                due_at, postponed, received_from, received_to)
     select born[i], r_handler[i], r_shard[i], r_sequence[i], r_pending[i]::int8multirange, r_events[i],
            (r_lease[i] > 0)::int, case when r_lease[i] > 0 then p_fence else 0 end,
            case when r_lease[i] > 0 then p_owner end,
-           case when r_sequence[i] is null then clock_timestamp() + r_lease[i]::float8 * interval '1 ms'
-                else 'infinity' end, v_now, v_now
+           case when r_due[i] is not null then greatest(r_due[i], clock_timestamp())
+                when r_sequence[i] is null then clock_timestamp() + r_lease[i]::float8 * interval '1 ms'
+                else 'infinity' end, r_due[i] is not null, v_now, v_now
     from generate_series(1, cardinality(r_handler)) i;
   elsif cardinality(r_handler) > 0 and stored > 0 then
     with run as (
       select r.*, r.pending_text::int8multirange - lost.offsets as pending
-      from unnest(r_handler, r_shard, r_pending, r_lease, r_sequence)
-           with ordinality r(handler, shard, pending_text, lease, sequence, ordinal)
+      from unnest(r_handler, r_shard, r_pending, r_lease, r_sequence, r_due)
+           with ordinality r(handler, shard, pending_text, lease, sequence, due, ordinal)
       left join lateral (
         select coalesce(range_agg(int8range(x."offset", x."offset" + 1)), '{}') as offsets
         from unnest(v_lost_shard, v_lost_offset) x(shard, "offset") where x.shard = r.shard) lost on true
@@ -159,11 +163,12 @@ begin
       from (select * from run where not isempty(run.pending) order by ordinal) run),
     inserted as (
       insert into inbox.delivery (delivery_id, handler_id, shard_id, sequence, pending, events, claims, fence, owner,
-                                  due_at, received_from, received_to)
+                                  due_at, postponed, received_from, received_to)
       select id, handler, shard, sequence, pending, inbox.count_of(pending), (lease > 0)::int,
              case when lease > 0 then p_fence else 0 end, case when lease > 0 then p_owner end,
-             case when sequence is null then clock_timestamp() + lease::float8 * interval '1 ms' else 'infinity' end,
-             v_now, v_now
+             case when due is not null then greatest(due, clock_timestamp())
+                  when sequence is null then clock_timestamp() + lease::float8 * interval '1 ms'
+                  else 'infinity' end, due is not null, v_now, v_now
       from kept)
     select array_agg(k.id order by o.ordinal),
            case when duplicates > 0 then string_agg(coalesce(k.pending::text, ''), ';' order by o.ordinal) end

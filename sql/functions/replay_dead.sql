@@ -139,10 +139,10 @@ begin
     from placed p),
   back as (
     insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
-                             headers, occurred_at, kafka_timestamp, received_at)
+                             headers, occurred_at, kafka_timestamp, received_at, deliver_at)
     select distinct on (p.shard_id, p."offset")
            p.shard_id, p."offset", p.event_id, p.source_id, p.event_type, p.source, p.subject, p.key, p.payload,
-           p.headers, p.occurred_at, p.kafka_timestamp, v_now
+           p.headers, p.occurred_at, p.kafka_timestamp, v_now, p.deliver_at
     from placed p where p.stored_at is null
     order by p.shard_id, p."offset"
     returning 1),

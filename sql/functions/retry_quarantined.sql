@@ -14,6 +14,7 @@ create or replace function inbox.retry_quarantined(
   p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_id uuid[], e_source_id text[], e_type text[], e_source text[], e_subject text[],
   e_key bytea[], e_payload bytea[], e_headers bytea[], e_occurred_at timestamptz[], e_kafka_timestamp timestamptz[],
+  e_deliver_at timestamptz[],
   k_id bigint[], k_reason text[], k_detail text[],
   out status text, out stored int, out duplicates int, out conflicts int)
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off
@@ -46,7 +47,8 @@ begin
     if v_odd then
       conflicts := inbox.handle_duplicates(
         (select version from inbox.routing where only_row), l_id, l_shard, l_offset, l_digest, e_shard, e_offset,
-        e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers, e_occurred_at, e_kafka_timestamp);
+        e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers, e_occurred_at, e_kafka_timestamp,
+        e_deliver_at);
       -- It inserted conflicts into quarantine, which has their records already: move the reason to the existing rows.
       with again as (
         delete from inbox.quarantine n using unnest(e_shard, e_offset) e(shard, "offset")
@@ -64,24 +66,30 @@ begin
   end if;
 
   insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
-                           headers, occurred_at, kafka_timestamp, received_at)
+                           headers, occurred_at, kafka_timestamp, received_at, deliver_at)
   select e_shard[i], e_offset[i], e_id[i], e_source_id[i], e_type[i], e_source[i], e_subject[i], e_key[i],
-         e_payload[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now
+         e_payload[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now,
+         e_deliver_at[i]
   from unnest(v_new) i;
 
-  insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, received_from, received_to)
+  insert into inbox.delivery (handler_id, shard_id, sequence, pending, events, due_at, postponed, received_from,
+                              received_to)
   select h.handler_id, e.shard, inbox.sequence_of(h.mode, h.order_scope, e.shard),
          range_agg(int8range(e."offset", e."offset" + 1)), count(*),
-         case when h.mode <> 'single' then 'infinity' else clock_timestamp() end, v_now, v_now
-  from (select e_shard[i] as shard, e_offset[i] as "offset", e_type[i] as type from unnest(v_new) i) e
+         coalesce(w.due, case when h.mode <> 'single' then 'infinity' else clock_timestamp() end), w.due is not null,
+         v_now, v_now
+  from (select e_shard[i] as shard, e_offset[i] as "offset", e_type[i] as type, e_deliver_at[i] as deliver_at
+        from unnest(v_new) i) e
   join inbox.shard s on s.shard_id = e.shard
   join inbox.handler h on h.retired_at is null and inbox.matches(s.topic, h.topics) and inbox.matches(e.type, h.types)
+  cross join lateral (
+    select case when h.mode <> 'sequential' and e.deliver_at > v_now then e.deliver_at end as due) w
   where not exists (
     select from inbox.backfill f
     where f.handler_id = h.handler_id and f.shard_id = e.shard and f.next_offset <= e."offset"
       and e."offset" < f.end_offset and not f.elsewhere and (f.from_time is null or f.from_time <= v_now)
       and inbox.was_subscribed(h, h.routing_version, s.topic, e.type))
-  group by h.handler_id, h.mode, h.order_scope, e.shard, e."offset" / 10000
+  group by h.handler_id, h.mode, h.order_scope, e.shard, e."offset" / 10000, w.due
   order by h.handler_id, e.shard, min(e."offset");
 
   update inbox.quarantine q set reason = k.reason, detail = k.detail, event_id = null

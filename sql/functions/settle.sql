@@ -85,14 +85,14 @@ begin
   where d.delivery_id = any (v_ids) and s.offsets <> '{}';
 
   insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, pending, events, attempts,
-                              due_at, never_expires, received_from, received_to, last_error)
+                              due_at, never_expires, postponed, received_from, received_to, last_error)
   select d.handler_id, d.shard_id, case when g.lane is not null
                     or (select h.mode from inbox.handler h where h.handler_id = d.handler_id) = 'batch'
               then d.sequence end,
          case when g.lane is not null then coalesce(d.ordinal, d.delivery_id) end, g.lane, g.key,
          g.offsets::int8multirange, inbox.count_of(g.offsets::int8multirange), d.attempts + (g.delay >= 0)::int,
-         clock_timestamp() + abs(g.delay)::float8 * interval '1 ms', d.never_expires, d.received_from, d.received_to,
-         g.error
+         clock_timestamp() + abs(g.delay)::float8 * interval '1 ms', d.never_expires,
+         g.delay < 0 and g.error is null, d.received_from, d.received_to, g.error
   from unnest(g_of, g_offsets, g_delay, g_error, g_lane, g_key) g(i, offsets, delay, error, lane, key)
   join inbox.delivery d on d.delivery_id = d_id[g.i] and d.fence = d_fence[g.i]
   where d.delivery_id = any (v_ids);

@@ -9,11 +9,12 @@ declare
 begin
   d.ordinal := case when d.sequence is not null then coalesce(d.ordinal, d.delivery_id) end;
   insert into inbox.delivery (handler_id, shard_id, sequence, ordinal, lane, order_key, group_key, pending, events,
-                              attempts, claims, due_at, never_expires, received_from, received_to, last_error)
+                              attempts, claims, due_at, never_expires, postponed, received_from, received_to,
+                              last_error)
   select d.handler_id, d.shard_id, d.sequence, d.ordinal, d.lane, d.order_key, d.group_key, p.pending,
          inbox.count_of(p.pending), d.attempts, d.claims,
          case when d.lane is not null and p.is_behind then 'infinity' else d.due_at end,
-         d.never_expires, d.received_from, d.received_to, d.last_error
+         d.never_expires, d.postponed, d.received_from, d.received_to, d.last_error
   from (values (v_before, false), (v_behind, true)) p(pending, is_behind) where not isempty(p.pending);
   d.pending := int8multirange(int8range(p_offset, p_offset + 1));
   d.events := 1;

@@ -122,6 +122,7 @@ create table inbox.ledger_trim (
 insert into inbox.ledger_trim (day) values ('-infinity');
 
 -- forgotten_at: when `events forget` erased key, payload, headers and subject. No handler gets such an event.
+-- deliver_at: no handler gets it before; null: at once.
 create table inbox.event (
   shard_id        int not null,
   "offset"        bigint not null,
@@ -136,7 +137,8 @@ create table inbox.event (
   occurred_at     timestamptz,
   kafka_timestamp timestamptz,
   received_at     timestamptz not null,
-  forgotten_at    timestamptz
+  forgotten_at    timestamptz,
+  deliver_at      timestamptz
 ) partition by range (received_at);
 create index event_place on inbox.event (shard_id, "offset");
 
@@ -334,6 +336,7 @@ create table inbox.delivery (
   owner         uuid,
   due_at        timestamptz not null,
   never_expires boolean not null default false,  -- an operator has replayed it
+  postponed     boolean not null default false,  -- for state `waiting`: until the deliver_at of its events
   received_from timestamptz not null,
   received_to   timestamptz not null,
   last_error    text,
@@ -401,6 +404,7 @@ create table inbox.dead_letter (
   order_key       bytea,
   forgotten_at    timestamptz,
   parks           boolean not null default false check (not parks or lane is not null),
+  deliver_at      timestamptz,
   error_class     text generated always as (reasons -> -1 ->> 'error_class') stored,  -- for role monitor
   unique (handler_id, shard_id, "offset")  -- not event_id: it may return as another event once the ledger is trimmed
 );

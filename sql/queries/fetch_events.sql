@@ -1,10 +1,12 @@
 -- The events of claimed runs of handler $8, by ranges of a shard; with payloads and headers if $7. An edit for the
--- handler (`dead edit`) replaces them; while the table of edits is empty, none is looked for. No locks. Indexes:
+-- handler (`dead edit`) replaces them; while the table of edits is empty, none is looked for. The last column says
+-- that deliver_at has not come. No locks. Indexes:
 -- event_place of the days in which the run was received; the unique key of edit.
 select r.run, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject, e.key,
        case when $7::boolean then case when x.edit_id is null then e.payload else x.payload end end,
        case when $7::boolean then case when x.edit_id is null then e.headers else x.headers end end,
-       e.occurred_at, e.kafka_timestamp, e.received_at, x.edit_id
+       e.occurred_at, e.kafka_timestamp, e.received_at, x.edit_id, e.deliver_at,
+       case when e.deliver_at > clock_timestamp() then true end
 from unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::timestamptz[], $6::timestamptz[])
      r(run, shard, first, "end", received_from, received_to)
 cross join lateral (

@@ -9,7 +9,8 @@ from inbox.ingest(
   $15::int[], $16::bigint[], $17::pg_catalog.uuid[], $18::pg_catalog.text[], $19::pg_catalog.text[],
   $20::pg_catalog.text[], $21::pg_catalog.text[], $22::pg_catalog.bytea[], $23::pg_catalog.bytea[],
   $24::pg_catalog.bytea[], $25::pg_catalog.timestamptz[], $26::pg_catalog.timestamptz[],
-  $27::int[], $28::int[], $29::pg_catalog.text[], $30::int[], $31::int[],
-  $32::int[], $33::bigint[],
-  $34::int[], $35::bigint[], $36::pg_catalog.text[], $37::pg_catalog.text[], $38::pg_catalog.bytea[],
-  $39::pg_catalog.bytea[], $40::bigint[], $41::bigint[], $42::pg_catalog.bytea[], $43::pg_catalog.timestamptz[])
+  $27::pg_catalog.timestamptz[],
+  $28::int[], $29::int[], $30::pg_catalog.text[], $31::int[], $32::int[],
+  $33::int[], $34::bigint[], $35::pg_catalog.timestamptz[],
+  $36::int[], $37::bigint[], $38::pg_catalog.text[], $39::pg_catalog.text[], $40::pg_catalog.bytea[],
+  $41::pg_catalog.bytea[], $42::bigint[], $43::bigint[], $44::pg_catalog.bytea[], $45::pg_catalog.timestamptz[])

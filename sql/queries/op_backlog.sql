@@ -16,6 +16,7 @@ select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.is_pau
          as oldest_retrying_age_us,
        coalesce(history.events, 0) as backfill, dead.parked,
        coalesce(later.of_gone, 0), (extract(epoch from greatest(later.gone_until, ends.gone_until)) * 1000000)::bigint,
+       (extract(epoch from later.next_deliver_at) * 1000000)::bigint,
        h.mode = 'batch', (extract(epoch from w.next_close) * 1000000)::bigint as next_close,
        (extract(epoch from w.closed_at) * 1000000)::bigint as closed_at,
        (extract(epoch from coalesce(w.ended_at, clock_timestamp()) - w.began_at) * 1000000)::bigint as seconds,
@@ -43,12 +44,15 @@ cross join lateral (
   select sum(d.events) filter (where d.owner is not null) as leased,
          sum(d.events) filter (where d.owner <> all (live.instances)) as of_gone,
          max(d.due_at) filter (where d.owner <> all (live.instances) and d.due_at < 'infinity') as gone_until,
-         sum(d.events) filter (where d.owner is null and d.due_at < 'infinity') as retrying,
-         sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and not d.is_next) as waiting,
+         sum(d.events) filter (where d.owner is null and d.due_at < 'infinity' and not d.postponed) as retrying,
+         sum(d.events) filter (where d.owner is null
+                                 and (d.due_at = 'infinity' and not d.is_next or d.due_at < 'infinity' and d.postponed))
+           as waiting,
+         min(d.due_at) filter (where d.owner is null and d.due_at < 'infinity' and d.postponed) as next_deliver_at,
          sum(d.events) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next) as in_order,
          min(d.since) filter (where d.owner is null and d.due_at = 'infinity' and d.is_next) as oldest_in_order,
          count(*) as runs, min(d.received_from) filter (where d.attempts > 0) as failed_from
-  from (select d.events, d.owner, d.due_at, d.attempts, d.received_from,
+  from (select d.events, d.owner, d.due_at, d.attempts, d.received_from, d.postponed,
                case when h.mode = 'batch' then s.since else d.received_from end as since,
                case when h.mode = 'batch' then s.since is not null else d.lane is null end as is_next
         from inbox.delivery d

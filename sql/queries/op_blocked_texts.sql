@@ -7,6 +7,6 @@ cross join lateral (
   from (select * from inbox.delivery x where x.handler_id = h.handler_id and x.lane is not null
         order by x.sequence, x.lane limit $1::bigint) d
   group by d.sequence, d.lane
-  having max(d.attempts) > 0 or min(d.due_at) > clock_timestamp()
+  having max(d.attempts) > 0 or min(d.due_at) > clock_timestamp() and not bool_or(d.postponed)
   order by sum(d.events) desc limit 1) b
 where h.retired_at is null

@@ -8,6 +8,7 @@ select x.dead_letter_id, h.name as handler, x.state, x.attempts,
        x.event_type, x.source, x.subject, x.key, length(x.payload) as payload_size,
        (extract(epoch from x.occurred_at) * 1000000)::bigint as occurred_at,
        (extract(epoch from x.kafka_timestamp) * 1000000)::bigint as kafka_timestamp,
+       (extract(epoch from x.deliver_at) * 1000000)::bigint as deliver_at,
        (extract(epoch from x.received_at) * 1000000)::bigint as received_at, x.payload, x.headers
 from inbox.dead_letter x join inbox.handler h using (handler_id) join inbox.shard s using (shard_id)
 where x.dead_letter_id = any ($1::bigint[]) or x.event_id = any ($2::uuid[])

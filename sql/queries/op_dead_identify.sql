@@ -15,6 +15,7 @@ select distinct on (x.event_id, x.shard_id, x."offset") x.shard_id, s.topic, s.p
        substr(x.key, 1, 257) as key, length(x.payload) as payload_size,
        (extract(epoch from x.occurred_at) * 1000000)::bigint as occurred_at,
        (extract(epoch from x.kafka_timestamp) * 1000000)::bigint as kafka_timestamp,
+       (extract(epoch from x.deliver_at) * 1000000)::bigint as deliver_at,
        (extract(epoch from x.received_at) * 1000000)::bigint as received_at
 from (select dead_letter_id from by_id union select dead_letter_id from by_place
       union select dead_letter_id from by_text) found

@@ -9,6 +9,7 @@ select x.dead_letter_id, h.name as handler, x.state, x.attempts,
        substr(x.key, 1, 257) as key, length(x.payload) as payload_size,
        (extract(epoch from x.occurred_at) * 1000000)::bigint as occurred_at,
        (extract(epoch from x.kafka_timestamp) * 1000000)::bigint as kafka_timestamp,
+       (extract(epoch from x.deliver_at) * 1000000)::bigint as deliver_at,
        (extract(epoch from x.received_at) * 1000000)::bigint as received_at
 from inbox.handler h
 cross join lateral (

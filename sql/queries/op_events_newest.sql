@@ -74,7 +74,8 @@ states as (
          case when d.owner is not null and (d.sequence is not null or d.due_at > statement_timestamp()) then 'leased'
               when a.mode = 'batch' and not w.is_in
                 and (d.due_at <= statement_timestamp() or d.due_at = 'infinity')
-                or a.mode <> 'batch' and d.lane is not null and d.due_at = 'infinity' then 'waiting'
+                or a.mode <> 'batch' and d.lane is not null and d.due_at = 'infinity'
+                or d.postponed and d.due_at > statement_timestamp() and d.due_at < 'infinity' then 'waiting'
               when not (
                 a.mode = 'batch' and w.is_in
                 or a.mode <> 'batch' and (d.due_at <= statement_timestamp() or d.sequence is not null
@@ -109,6 +110,7 @@ select summary.n, summary.oldest, summary.sure_from,
        e.event_type, e.source, e.subject, substr(e.key, 1, 257) as key, length(e.payload) as payload_size,
        (extract(epoch from e.occurred_at) * 1000000)::bigint as occurred_at,
        (extract(epoch from e.kafka_timestamp) * 1000000)::bigint as kafka_timestamp,
+       (extract(epoch from e.deliver_at) * 1000000)::bigint as deliver_at,
        (extract(epoch from e.received_at) * 1000000)::bigint as received_at
 from summary
 left join (

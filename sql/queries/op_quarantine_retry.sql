@@ -7,4 +7,4 @@ from inbox.retry_quarantined(
   $4::boolean, $5::uuid[], $6::int[], $7::bigint[], $8::bigint[],
   $9::int[], $10::bigint[], $11::uuid[], $12::text[], $13::text[], $14::text[], $15::text[],
   $16::bytea[], $17::bytea[], $18::bytea[], $19::timestamptz[], $20::timestamptz[],
-  $21::bigint[], $22::text[], $23::text[])
+  $21::timestamptz[], $22::bigint[], $23::text[], $24::text[])

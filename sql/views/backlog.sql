@@ -17,6 +17,7 @@ left join (
     select handler_id, events,
            case when is_batch then window_since when due_at < 'infinity' then due_at else received_from end as since,
            case when owner is not null and (sequence is not null or due_at > clock_timestamp()) then 'leased'
+                when postponed and due_at > clock_timestamp() and due_at < 'infinity' then 'waiting'
                 when is_batch and due_at > clock_timestamp() and due_at < 'infinity' then 'retrying'
                 when is_batch and window_since is null then 'waiting'
                 when due_at <= clock_timestamp() or sequence is not null and lane is null then 'due'

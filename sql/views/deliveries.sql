@@ -34,7 +34,8 @@ with placed as (
 select k.event_id, k.handler,
        case when k.outcome is not null then k.outcome
             when k.owner is not null and (k.sequence is not null or k.due > clock_timestamp()) then 'leased'
-            when k.lane is not null and k.due = 'infinity' then 'waiting'
+            when k.lane is not null and k.due = 'infinity' or k.postponed and k.due > clock_timestamp()
+                                                              and k.due < 'infinity' then 'waiting'
             when k.due > clock_timestamp() and (k.due < 'infinity' or k.attempts > 0 and k.mode <> 'batch')
               then 'retrying'
             when k.mode = 'batch' and not coalesce(w.ended_at is null and inbox.is_in_window(k.delivery, w), false)
@@ -49,7 +50,7 @@ select k.event_id, k.handler,
        k.finished_at
 from (
   select p.*, h.name as handler, h.mode, (p.delivery).owner, (p.delivery).sequence, (p.delivery).lane,
-         (p.delivery).due_at as due, max(p.finished_at) over known as newest,
+         (p.delivery).due_at as due, (p.delivery).postponed, max(p.finished_at) over known as newest,
          bool_or(p.outcome is null) over known as is_pending
   from placed p join inbox.handler h using (handler_id)
   window known as (partition by p.event_id, h.name)) k

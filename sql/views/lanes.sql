@@ -1,7 +1,8 @@
 -- Keys of sequential handlers whose events wait. blocked: they wait for a failed event that is tried again or, without
--- an attempt, their key is too slow to wait in memory; a row for each lane of delivery, with its first row. parked:
--- they wait for a dead letter that parks the key, until an operator acts. waiting counts the events after the first. It
--- reads all lanes once, and looks up each first event and each parked lane by index. Keys are shortened to 256 bytes.
+-- an attempt, for the deliver_at of an event, or their key is too slow to wait in memory; a row for each lane of
+-- delivery, with its first row. parked: they wait for a dead letter that parks the key, until an operator acts. waiting
+-- counts the events after the first. It reads all lanes once, and looks up each first event and each parked lane by
+-- index. Keys are shortened to 256 bytes.
 create or replace view inbox.lanes as
 select h.name as handler, d.order_key as key, inbox.text_or_null(d.order_key) as key_text, 'blocked' as state,
        d.in_lane - 1 as waiting, e.event_id as head_event_id, d.attempts, nullif(d.due_at, 'infinity') as due_at,

@@ -29,6 +29,7 @@ void add_attributes(const Document& event, Sheet& sheet) {
   sheet.add("occurred", text_at(event, "occurred_at"));
   sheet.add("kafka time", text_at(event, "kafka_timestamp"));
   sheet.add("received", text_at(event, "received_at"));
+  sheet.add("deliver at", text_at(event, "deliver_at"));
 }
 
 Tone tone_of_state(const std::string& state) {
@@ -48,7 +49,10 @@ std::string states_table(const Document& handlers, const Look& look) {
     const Document& worker = handler.at("worker");
     std::string when = finished;
     if (finished.empty() && !handler.at("due_at").is_null()) {
-      when = (state == "leased" ? "lease to " : "due ") + time_at(handler, "due_at");
+      const bool waits = text_at(handler, "waits_for") == "deliver_at";
+      when = (state == "leased" ? "lease to " : waits ? "deliver_at " : "due ") + time_at(handler, "due_at");
+    } else if (state == "waiting") {
+      when = text_at(handler, "waits_for") == "window" ? "after its window closes" : "after its key's earlier events";
     }
     table.add({{text_at(handler, "handler")},
                {state, tone_of_state(state)},

@@ -211,7 +211,10 @@ Cell remark_on(const Document& handler) {
   const Tone tone = handler.at("paused_reason").is_null() ? Tone::plain : Tone::bad;
   if (!handler.at("retired_at").is_null()) return {"retired", tone};
   if (tone == Tone::bad) return {"PAUSED: " + text_at(handler, "paused_reason"), tone};
-  return {whole_at(handler, "backfill") > 0 ? "backfill: " + number_at(handler, "backfill") + " to go" : ""};
+  std::string out = whole_at(handler, "backfill") > 0 ? "backfill: " + number_at(handler, "backfill") + " to go" : "";
+  const std::string next = time_at(handler, "next_deliver_at");
+  if (!next.empty()) out += (out.empty() ? "next deliver_at " : ", next deliver_at ") + next;
+  return {out};
 }
 
 void adjust_handler(std::string_view column, const Document& handler, Cell& cell) {

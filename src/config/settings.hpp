@@ -131,6 +131,8 @@ struct Topic {
   std::size_t payload_limit = 1 << 20;
   Tombstones tombstones = Tombstones::automatic;
   Unwrap unwrap = Unwrap::automatic;
+  std::string deliver_at;                      ///< header:NAME or json:/pointer; empty: events are delivered at once
+  milliseconds deliver_at_limit{30LL * 24 * 60 * 60 * 1000};  ///< how far ahead
   Keep retention;                              ///< of its events; forever: until their day is dropped
   bool operator==(const Topic&) const = default;
 };

@@ -152,7 +152,7 @@ std::vector<Row<Handler>> handler_rows() {
       &Handler::fuse_failures);
   add(common(keep("expire_after",
                   "Events older than this are not called and not retried; they become dead letters in state expired. "
-                  "By the time the event occurred, else when it was stored.",
+                  "By the time the event occurred, else when it was stored; by its deliver_at, if that is later.",
                   second)),
       &Handler::expire_after);
   add(common(example("orders.DLT",

@@ -151,6 +151,19 @@ std::vector<Row<Topic>> topic_rows() {
              "Whether records without a value become events. auto: with envelope: debezium they are skipped, because "
              "Debezium writes one after each delete; elsewhere they are stored."),
       &Topic::tombstones);
+  add(example("header:deliver-at",
+              shaped(name("deliver_at",
+                          "Where to find the time before which no handler gets the event: RFC 3339, or a number since "
+                          "1970 in a unit that its magnitude tells; without a value: at once. In mode sequential the "
+                          "later events of its key wait, too. A record whose value is no time goes to quarantine. "
+                          "Stored events keep their time when this changes. No retry or replay is earlier, and run "
+                          "--until-idle waits for it."),
+                     "^(header:.{1,200}|json:(/([^~/]|~[01])*)+)$", "header:NAME or json:/pointer")),
+      &Topic::deliver_at);
+  add(duration("deliver_at_limit", second, 10 * 365 * day,
+               "The limit of deliver_at, counted from the record's timestamp, or from its receipt if that is earlier; "
+               "a record with a later time goes to quarantine."),
+      &Topic::deliver_at_limit);
   add(choice("unwrap", {"auto", "none", "json-string", "schema-payload"},
              "Which wrapping is taken off a value before ids and body are read; auto: a JSON string that holds an "
              "object or an array, and {schema, payload} of Kafka Connect's JsonConverter. The stored payload stays as "

@@ -260,7 +260,8 @@ void BatchWriter::hand_over(const Batch& batch, Plan& plan, const inbox::IngestR
       const inbox::BornRun& born = result.born[index++];
       if (born.delivery_id == 0) continue;
       if (planned.lease.count() == 0) {
-        left_due = true;
+        // Nothing is to be claimed now for runs that wait for their time.
+        left_due = left_due || !planned.due || plan.handlers[i].ordered_shard;
         continue;
       }
       if (plan.handlers[i].ordered_shard && !not_handed_over.empty()) {

@@ -13,31 +13,45 @@ namespace {
 /// Cuts the events of a handler into runs.
 class RunBuilder {
  public:
-  RunBuilder(HandlerRuns& planned, int run_events) : planned_{planned}, run_events_{run_events} {}
+  RunBuilder(HandlerRuns& planned, int run_events, event::Microseconds now)
+      : planned_{planned}, run_events_{run_events}, now_{now} {}
 
-  void add(const event::Event& event) {
-    if (must_begin(event)) {
+  void add(const event::Event& event, bool may_wait) {
+    const bool waits = may_wait && is_early(event, now_);
+    const auto due = waits ? event.deliver_at : std::nullopt;
+    Open& open = waits ? waiting_ : fresh_;
+    if (must_begin(open, event, due)) {
       inbox::PlannedRun run;
       run.handler_id = planned_.handler_id;
       run.shard_id = event.shard_id;
+      run.due = due;
+      open = {planned_.runs.size(), 0};
       planned_.runs.push_back(std::move(run));
-      events_in_run_ = 0;
     }
-    planned_.runs.back().pending.add(event.offset);
-    ++events_in_run_;
-    ++planned_.events;
+    planned_.runs[*open.run].pending.add(event.offset);
+    ++open.events;
+    if (!waits) ++planned_.events;
   }
 
  private:
-  bool must_begin(const event::Event& event) const {
-    if (planned_.runs.empty() || events_in_run_ >= run_events_) return true;
-    const inbox::PlannedRun& run = planned_.runs.back();
-    return run.shard_id != event.shard_id || event.offset - run.pending.ranges().front().first >= run_span;
+  /// The run that the next event may join.
+  struct Open {
+    std::optional<std::size_t> run;
+    int events = 0;
+  };
+
+  bool must_begin(const Open& open, const event::Event& event, std::optional<event::Microseconds> due) const {
+    if (!open.run || open.events >= run_events_) return true;
+    const inbox::PlannedRun& run = planned_.runs[*open.run];
+    return run.due != due || run.shard_id != event.shard_id ||
+           event.offset - run.pending.ranges().front().first >= run_span;
   }
 
   HandlerRuns& planned_;
   int run_events_;
-  int events_in_run_ = 0;
+  event::Microseconds now_;
+  Open fresh_;
+  Open waiting_;  ///< for their `deliver_at`
 };
 
 /// Cuts a set in two: the first n offsets, and the rest.
@@ -55,7 +69,8 @@ std::pair<event::OffsetSet, event::OffsetSet> cut(const event::OffsetSet& set, s
 /// Routes to a handler that keeps order: an entry for each shard of its topics.
 void route_in_order(const std::vector<event::Event>& events, const std::vector<std::int32_t>& shards,
                     const inbox::Subscription& handler, const std::function<std::string_view(std::int32_t)>& topic_of,
-                    int run_events, std::vector<bool>& has_handler, std::vector<HandlerRuns>& out) {
+                    int run_events, std::vector<bool>& has_handler, event::Microseconds now,
+                    std::vector<HandlerRuns>& out) {
   const bool is_whole = handler.order == inbox::Subscription::Order::of_handler;
   for (const std::int32_t shard : shards) {
     if (!inbox::matches(topic_of(shard), handler.topics)) continue;
@@ -65,11 +80,11 @@ void route_in_order(const std::vector<event::Event>& events, const std::vector<s
     planned.handler_id = handler.handler_id;
     planned.ordered_shard = shard;
     planned.sequence = is_whole ? inbox::whole_handler : shard;
-    RunBuilder runs{planned, run_events};
+    RunBuilder runs{planned, run_events, now};
     planned.first_event = static_cast<std::size_t>(first - events.begin());
     for (std::size_t i = planned.first_event; i < events.size() && events[i].shard_id == shard; ++i) {
       if (!handler.types.empty() && !inbox::matches(events[i].event_type, handler.types)) continue;
-      runs.add(events[i]);
+      runs.add(events[i], handler.collects);
       has_handler[i] = true;
     }
     for (inbox::PlannedRun& run : planned.runs) run.sequence = planned.sequence;
@@ -136,17 +151,17 @@ void KnownRouting::log_change(RollbackDetector::Finding finding) {
 std::vector<HandlerRuns> route(const std::vector<event::Event>& events, const std::vector<std::int32_t>& shards,
                                const inbox::Routing& routing,
                                const std::function<std::string_view(std::int32_t)>& topic_of, int run_events,
-                               std::vector<bool>& has_handler) {
+                               std::vector<bool>& has_handler, event::Microseconds now) {
   std::vector<HandlerRuns> out;
   has_handler.assign(events.size(), false);
   for (const inbox::Subscription& handler : routing.handlers) {
     if (handler.order != inbox::Subscription::Order::none) {
-      route_in_order(events, shards, handler, topic_of, run_events, has_handler, out);
+      route_in_order(events, shards, handler, topic_of, run_events, has_handler, now, out);
       continue;
     }
     HandlerRuns planned;
     planned.handler_id = handler.handler_id;
-    RunBuilder runs{planned, run_events};
+    RunBuilder runs{planned, run_events, now};
     std::int32_t shard_id = 0;
     bool takes_topic = false;
     for (std::size_t i = 0; i < events.size(); ++i) {
@@ -156,10 +171,10 @@ std::vector<HandlerRuns> route(const std::vector<event::Event>& events, const st
         takes_topic = inbox::matches(topic_of(shard_id), handler.topics);
       }
       if (!takes_topic || (!handler.types.empty() && !inbox::matches(event.event_type, handler.types))) continue;
-      runs.add(event);
+      runs.add(event, true);
       has_handler[i] = true;
     }
-    if (planned.events > 0) out.push_back(std::move(planned));
+    if (!planned.runs.empty()) out.push_back(std::move(planned));
   }
   return out;
 }
@@ -167,6 +182,7 @@ std::vector<HandlerRuns> route(const std::vector<event::Event>& events, const st
 void lease_reserved(HandlerRuns& planned, const HandOff::Reservation& reservation) {
   std::int64_t left = reservation.events;
   for (std::size_t i = 0; i < planned.runs.size() && left > 0; ++i) {
+    if (planned.runs[i].due) continue;
     const std::int64_t count = planned.runs[i].pending.count();
     const std::int64_t most = reservation.run_events > 0 ? std::min(left, reservation.run_events) : left;
     if (count > most) {

@@ -9,6 +9,7 @@
 #include "base/logger.hpp"
 #include "consumer/hand_off.hpp"
 #include "event/event.hpp"
+#include "event/now.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/handler_routing.hpp"
 #include "inbox/ingest.hpp"
@@ -85,17 +86,20 @@ struct HandlerRuns {
   std::optional<std::int32_t> sequence{};
   std::size_t first_event = 0;          ///< no event of the batch before it is in the runs
   std::vector<inbox::PlannedRun> runs;  ///< all due (lease 0) until `lease_reserved`
-  std::int64_t events = 0;
+  std::int64_t events = 0;              ///< that may be leased: not those that wait for their `deliver_at`
 };
 
 /// Routes the events of a batch (by shard, then offset; `shards`: all of the batch) to every handler in the database
 /// that subscribes to their topic and type. A run has at most `run_events` events and `run_span` offsets. `topic_of`
 /// names a shard's topic. `has_handler` is filled for each event: whether any handler subscribes to it. A handler that
 /// keeps order has an entry for each shard, with or without events.
+///
+/// Events before their `deliver_at` have runs that are due then; but in mode sequential they are handed over like
+/// others, and begin a lane. `now`: of this machine, since the database decides in the end.
 std::vector<HandlerRuns> route(const std::vector<event::Event>& events, const std::vector<std::int32_t>& shards,
                                const inbox::Routing& routing,
                                const std::function<std::string_view(std::int32_t)>& topic_of, int run_events,
-                               std::vector<bool>& has_handler);
+                               std::vector<bool>& has_handler, event::Microseconds now = event::now());
 
 /// Leases the first runs to this process, as many events as are reserved. A run that fits only in part is split, and so
 /// is a run with more events than the reservation's `run_events`.

@@ -106,11 +106,12 @@ void check_id(Reading& reading) {
   if (const auto problem = problem_with_id(*reading.id)) reading.complain(Rejection::bad_id, "the id ", *problem);
 }
 
-void check(Reading& reading) {
+void check(const Input& in, Reading& reading) {
   check_id(reading);
   check_attribute(reading, "type", reading.type);
   check_attribute(reading, "source", reading.source);
   check_attribute(reading, "subject", reading.subject);
+  read_deliver_at(in, reading);
 }
 
 /// The producer's identity, or the identity by the topic's on_missing_id; nothing: quarantine.
@@ -143,6 +144,7 @@ void fill(event::Event& out, const Reading& reading, const Identity& identity, c
   out.payload = record.payload;
   if (!record.headers.empty()) out.headers = event::pack_headers(record.headers, in.arena);
   out.occurred_at = database_time(reading.occurred_at);
+  out.deliver_at = reading.deliver_at;
   out.kafka_timestamp = record_time(record);
 }
 
@@ -169,7 +171,7 @@ Decoded read(const Input& in, Steps steps, std::size_t* rule) {
   Reading reading;
   read_by_rules(in, reading, steps, rule);
   take_type_of_spring(in, reading);
-  check(reading);
+  check(in, reading);
   const auto identity = identify(reading, in, steps);
   if (!identity) return rejected(steps, *reading.problem, std::move(reading.detail));
   explain_identity(steps, *identity);

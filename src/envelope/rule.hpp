@@ -32,6 +32,7 @@ struct Reading {
   event::MaybeBytes key;                       ///< topic_key_and_id: the record's key, without a converter's wrapping
   std::optional<event::Microseconds> occurred_at;
   std::optional<std::int64_t> digest;          ///< if a resend may differ from the record in other bytes
+  std::optional<event::Microseconds> deliver_at;
   std::optional<base::Uuid> uuid;              ///< set by the check: the id, if it is unique alone and a UUID
   std::optional<Rejection> problem;            ///< the gravest problem
   std::string detail;                          ///< a sentence about it
@@ -72,6 +73,9 @@ bool read_eventuate(const Input& in, Reading& out, std::string* why);
 bool read_debezium(const Input& in, Reading& out, std::string* why);
 bool read_outbox_router(const Input& in, Reading& out, std::string* why);
 bool read_custom(const Input& in, Reading& out, std::string* why);
+
+/// Reads the time at `topics[].deliver_at`, for each rule.
+void read_deliver_at(const Input& in, Reading& out);
 
 /// All rules in the order in which they are tried.
 std::span<const Rule> all_rules();

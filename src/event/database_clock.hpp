@@ -6,15 +6,14 @@
 
 namespace inboxd::event {
 
-/// The database's clock, as its last answer told it; this machine's clock until the first answer. Any thread.
+/// The database's clock, as its last answer told it; this machine's clock until the first answer. From then on it is
+/// never ahead of the database's, and behind it by the time that the answer took, at most. Any thread.
 class DatabaseClock final {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `read` by the database between two times of this process. Its error is half of their distance at most.
-  void observe(Microseconds read, Clock::time_point asked, Clock::time_point answered) {
-    ahead_ = read - since_start(asked + (answered - asked) / 2);
-  }
+  /// `read` by the database before this process had the answer.
+  void observe(Microseconds read, Clock::time_point answered) { ahead_ = read - since_start(answered); }
   Microseconds now() const { return since_start(Clock::now()) + ahead_; }
 
  private:

@@ -1,5 +1,7 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "base/arena.hpp"
@@ -12,6 +14,7 @@ namespace inboxd::event {
 struct Event {
   std::int32_t shard_id = 0;
   bool may_have_context = true;                ///< false: it has no trace context
+  bool may_be_early = true;                    ///< false: the database found that `deliver_at` has come
   std::int64_t offset = 0;
   base::Uuid event_id;
   /// Of key and payload bytes only: tells a resend from a conflict. Set at ingest and kept in the ledger; a claim does
@@ -29,6 +32,7 @@ struct Event {
   std::optional<Microseconds> occurred_at;
   std::optional<Microseconds> kafka_timestamp;
   Microseconds received_at = 0;                ///< the database's clock; 0 until it is stored
+  std::optional<Microseconds> deliver_at;      ///< no handler gets it before; nullopt: at once
 };
 
 /// The bytes of an event that count against the limits.
@@ -36,6 +40,11 @@ inline std::size_t size_of(const Event& event) {
   const auto length = [](const MaybeBytes& bytes) { return bytes ? bytes->size() : 0; };
   return sizeof(Event) + event.event_type.size() + length(event.source_id) + length(event.source) +
          length(event.subject) + length(event.key) + length(event.payload) + length(event.headers);
+}
+
+/// Whether the event may not be handed over yet. `now`: not ahead of the database's clock.
+inline bool is_early(const Event& event, Microseconds now) {
+  return event.deliver_at && event.may_be_early && *event.deliver_at > std::max(now, event.received_at);
 }
 
 /// The event with its bytes in the arena. A new field of bytes goes into `size_of` and here.

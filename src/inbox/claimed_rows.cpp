@@ -83,6 +83,8 @@ event::Event read_event(const BinaryRow& row, std::int32_t shard_id, base::Arena
   out.kafka_timestamp = row.time(11);
   out.received_at = row.time(12).value_or(0);
   if (!row.is_null(13)) out.edit_id = row.int8(13);
+  out.deliver_at = row.time(14);
+  out.may_be_early = !row.is_null(15);
   return out;
 }
 

@@ -36,7 +36,8 @@ Routing read_routing(Connection& connection) {
     if (row[1].is_null()) continue;
     const auto order = order_of(row[6].view(), row[7].view());
     out.handlers.push_back({row[1].as<std::int32_t>(), row[2].as<std::string>(), texts_of(row[3]), texts_of(row[4]),
-                            row[5].as<std::optional<std::string>>(), order.value_or(Subscription::Order::none)});
+                            row[5].as<std::optional<std::string>>(), order.value_or(Subscription::Order::none),
+                            row[6].view() == "batch"});
     if (!order) out.of_unknown_mode.push_back(row[2].as<std::string>());
   }
   return out;

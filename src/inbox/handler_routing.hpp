@@ -20,6 +20,7 @@ struct Subscription {
   std::optional<std::string> paused_reason;
   enum class Order { none, of_partition, of_handler };
   Order order = Order::none;
+  bool collects = false;  ///< in the windows of mode batch
 };
 
 /// All registered handlers, under a single version.

@@ -25,9 +25,9 @@ struct Arrays {
   LedgerColumns ledger;
   ArrayParameter shard;
   EventColumns columns;
-  ArrayParameter kafka;
+  ArrayParameter kafka, deliver_at;
   ArrayParameter run_handler{Type::int4}, run_shard{Type::int4}, run_pending{Type::text}, run_events{Type::int4},
-      run_lease{Type::int4}, run_sequence{Type::int4}, run_fence{Type::int8};
+      run_lease{Type::int4}, run_sequence{Type::int4}, run_fence{Type::int8}, run_due{Type::timestamptz};
   ArrayParameter q_shard{Type::int4}, q_offset{Type::int8}, q_reason{Type::text}, q_detail{Type::text},
       q_key{Type::bytea}, q_payload{Type::bytea}, q_size{Type::int8}, q_digest{Type::int8}, q_headers{Type::bytea},
       q_kafka{Type::timestamptz};
@@ -52,7 +52,8 @@ Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, s
     : ledger{batch.events},
       shard{Type::int4, n * 8},
       columns{n, key_bytes, payload_bytes},
-      kafka{Type::timestamptz, n * 12} {
+      kafka{Type::timestamptz, n * 12},
+      deliver_at{Type::timestamptz} {
   for (const ShardStep& step : batch.steps) {
     step_shard.add(step.shard_id);
     step_epoch.add(step.epoch);
@@ -69,6 +70,7 @@ Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, s
     run_pending.add(run.pending.text());
     run_events.add(static_cast<std::int32_t>(run.pending.count()));
     run_lease.add(static_cast<std::int32_t>(run.lease.count()));
+    run_due.add_time(run.due);
     if (!any_in_order) continue;
     run.sequence ? run_sequence.add(*run.sequence) : run_sequence.add_null();
     run_fence.add(run.sequence_fence);
@@ -80,6 +82,7 @@ void Arrays::add_event(const event::Event& event) {
   shard.add(event.shard_id);
   columns.add(event);
   kafka.add_time(event.kafka_timestamp);
+  deliver_at.add_time(event.deliver_at);
 }
 
 void Arrays::add_quarantined(const QuarantinedRecord& record) {
@@ -111,7 +114,8 @@ pqxx::params Arrays::parameters(const IngestBatch& batch, bool expects_duplicate
   add(ledger.in_order());
   out.append(shard.finish());
   add(columns.in_order());
-  add(std::array{&kafka, &run_handler, &run_shard, &run_pending, &run_events, &run_lease, &run_sequence, &run_fence});
+  add(std::array{&kafka, &deliver_at, &run_handler, &run_shard, &run_pending, &run_events, &run_lease, &run_sequence,
+                 &run_fence, &run_due});
   add(std::array{&q_shard, &q_offset, &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers,
                  &q_kafka});
   return out;

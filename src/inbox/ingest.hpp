@@ -31,6 +31,7 @@ struct PlannedRun {
   std::chrono::milliseconds lease{0};
   std::optional<std::int32_t> sequence{};  ///< of a sequential handler
   std::int64_t sequence_fence = 0;         ///< if leased: of this process, its owner
+  std::optional<event::Microseconds> due{};  ///< not leased, and not due before: the `deliver_at` of its events
 };
 
 /// A record that cannot become an event, kept raw.

@@ -25,7 +25,9 @@ struct RetryGroup {
   std::chrono::milliseconds delay{0};
   std::optional<std::string> last_error;  ///< of all offsets; nullopt: each failure has its own
   std::optional<FailedKey> key{};         ///< of a single event that blocks its key; nullopt: retried in no order
-  bool is_deferred = false;               ///< at the handler's wish: no attempt is counted
+  bool is_deferred = false;               ///< at the handler's wish, or until their time: no attempt is counted
+  /// They wait for their `deliver_at`: no handler got them, so there is no error.
+  bool is_postponed() const { return is_deferred && !last_error; }
 };
 
 /// Offsets that wait in their lane, without an attempt.

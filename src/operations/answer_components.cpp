@@ -39,6 +39,7 @@ Document handler_result() {
       {{"handler", text()},
        {"state",
         word({"due", "leased", "retrying", "waiting", "done", "dead", "expired", "parked", "skipped", "discarded"})},
+       {"waits_for", or_null(word({"deliver_at", "key", "window"})), false},
        {"attempts", integer()},
        {"due_at", or_null(time("of a leased delivery: the end of the lease; null: in its turn, in a sequence"))},
        {"finished_at", or_null(time())},

@@ -33,8 +33,10 @@ Answer several(Context& context, const Arguments& arguments, const std::string& 
                     "\"; pass an event_id");
 }
 
-std::string explain_state(const std::string& state) {
-  if (state == "waiting") return "it waits for an earlier event of its key (retry that event), or for its window";
+std::string explain_state(const std::string& state, const OpenDelivery& delivery) {
+  if (delivery.waits_for == "deliver_at") return "it waits for its deliver_at, which no command brings forward";
+  if (delivery.waits_for == "key") return "it waits for an earlier event of its key; retry that event";
+  if (delivery.waits_for == "window") return "it waits for its window";
   if (state == "due") return "it is due";
   return "it is " + state;
 }
@@ -77,7 +79,7 @@ Answer change_one(Context& context, const Arguments& arguments, const Change& ch
   if (state == "leased") return about_leased(arguments, change, document);
   if (!change.reason && state != "retrying") {
     return refuse_change(arguments, document,
-                         change.verb + ": the event does not wait for a retry: " + explain_state(state));
+                         change.verb + ": the event does not wait for a retry: " + explain_state(state, *mine));
   }
   if (arguments.flag("dry-run")) return {base::ExitCode::done, document, ""};
   switch (

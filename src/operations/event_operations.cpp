@@ -74,6 +74,7 @@ Answer tell(Context& context, const Arguments& arguments, Describe describe) {
 Document state_of(const OpenDelivery& delivery) {
   return {{"handler", delivery.handler},
           {"state", state_text(delivery)},
+          {"waits_for", text_of(delivery.waits_for)},
           {"attempts", delivery.attempts},
           {"due_at", time_of(delivery.due_at)},
           {"finished_at", nullptr},
@@ -159,7 +160,10 @@ void add_endings(const EventFile& file, std::vector<Moment>& out) {
                    delivery.is_leased ? "lease ends"
                    : fails            ? "attempt " + std::to_string(delivery.attempts + 1) + " due"
                                       : "due",
-                   delivery.handler, delivery.is_leased ? "leased" + by(delivery.owner) : ""});
+                   delivery.handler,
+                   delivery.is_leased                    ? "leased" + by(delivery.owner)
+                   : delivery.waits_for == "deliver_at" ? "its deliver_at"
+                                                         : ""});
   }
 }
 
@@ -256,7 +260,7 @@ Answer functions::events_trace(Context& context, const Arguments& arguments) {
 
 std::string state_text(const OpenDelivery& delivery) {
   if (delivery.is_leased) return "leased";
-  if (delivery.is_waiting) return "waiting";
+  if (delivery.waits_for) return "waiting";
   return delivery.is_due ? "due" : "retrying";  // after a failure, or deferred
 }
 

@@ -168,7 +168,7 @@ OpenDelivery read_delivery(inbox::RowReader row) {
   out.is_leased = row.flag();
   out.due_at = row.maybe_int8();
   out.is_due = row.flag();
-  out.is_waiting = row.flag();
+  out.waits_for = row.maybe_text();
   out.owner = read_worker(row);
   out.last_error = row.maybe_text();
   out.events = row.int4();

@@ -77,7 +77,7 @@ struct OpenDelivery {
   bool is_leased = false;
   bool is_due = false;
   std::optional<event::Microseconds> due_at;  ///< leased: the end of the lease; nullopt: in its turn, in a sequence
-  bool is_waiting = false;                    ///< after a failed event of its key
+  std::optional<std::string> waits_for;       ///< deliver_at, key (an earlier event of its key), window
   std::optional<Worker> owner;
   std::optional<std::string> last_error;
   std::int32_t events = 0;  ///< of the run, including this event

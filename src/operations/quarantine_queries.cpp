@@ -86,13 +86,14 @@ std::vector<KnownId> find_known(inbox::Connection& connection, const std::vector
 std::optional<Retried> retry_quarantined(inbox::Connection& connection, const RereadRecords& records,
                                          const Deed& deed) {
   inbox::LedgerColumns ledger{records.events};
-  inbox::ArrayParameter shard{Type::int4}, kafka{Type::timestamptz}, still_id{Type::int8}, reason{Type::text},
-      detail{Type::text};
+  inbox::ArrayParameter shard{Type::int4}, kafka{Type::timestamptz}, deliver_at{Type::timestamptz},
+      still_id{Type::int8}, reason{Type::text}, detail{Type::text};
   inbox::EventColumns columns{records.events.size()};
   for (const event::Event& event : records.events) {
     shard.add(event.shard_id);
     columns.add(event);
     kafka.add_time(event.kafka_timestamp);
+    deliver_at.add_time(event.deliver_at);
   }
   for (const StillQuarantined& record : records.still) {
     still_id.add(record.quarantine_id);
@@ -103,7 +104,9 @@ std::optional<Retried> retry_quarantined(inbox::Connection& connection, const Re
   for (inbox::ArrayParameter* const array : ledger.in_order()) parameters.append(array->finish());
   parameters.append(shard.finish());
   for (inbox::ArrayParameter* const array : columns.in_order()) parameters.append(array->finish());
-  for (inbox::ArrayParameter* const array : {&kafka, &still_id, &reason, &detail}) parameters.append(array->finish());
+  for (inbox::ArrayParameter* const array : {&kafka, &deliver_at, &still_id, &reason, &detail}) {
+    parameters.append(array->finish());
+  }
   const auto rows = connection.access().run(inbox::statements::op_quarantine_retry, parameters, Effect::writes);
   if (inbox::value_of<bool>(rows[0][0].view(), {{"stored", false}, {"gone", true}})) return std::nullopt;
   return Retried{rows[0][1].as<std::int64_t>(), rows[0][2].as<std::int64_t>(), rows[0][3].as<std::int64_t>()};

@@ -69,6 +69,7 @@ inline constexpr Column event_summary[]{
     maybe({"payload_size", size, "bytes; null: a tombstone", "SIZE"}),
     maybe({"occurred_at", producers_time, "by the producer's clock"}),
     maybe({"kafka_timestamp", producers_time, "the record's"}),
+    maybe({"deliver_at", producers_time, "no handler gets it before; null: at once"}),
     {"received_at", time, "when it was stored, by the database's clock", "RECEIVED"},
 };
 
@@ -168,7 +169,8 @@ inline constexpr Column handler[]{
     {"due", limited, "events that any instance may claim now", "DUE"},
     {"leased", limited, "claimed by an instance", "IN MEMORY"},
     {"retrying", limited, "failed, due later", "RETRYING"},
-    {"waiting", limited, "for another event of their key, or for their window", "WAITING"},
+    {"waiting", limited, "for another event of their key, for their window, or for their deliver_at", "WAITING"},
+    maybe({"next_deliver_at", time, "the earliest deliver_at that events wait for; null: none"}),
     {"dead", limited, "dead letters", "DEAD"},
     maybe({"running_calls", count, "in all live instances", "CALLS"}),
     maybe({"concurrency", count, "calls that may run at once there"}),

@@ -130,6 +130,7 @@ Document document_of(const HandlerState& handler, const ActivityState* activity)
   put_count(out, "leased", handler.leased);
   put_count(out, "retrying", handler.retrying);
   put_count(out, "waiting", handler.waiting);
+  out["next_deliver_at"] = time_of(handler.next_deliver_at);
   put_count(out, "dead", handler.dead);
   out["running_calls"] = activity == nullptr ? Document(nullptr) : Document(activity->sum.running_calls);
   out["concurrency"] = activity == nullptr ? Document(nullptr) : Document(activity->sum.concurrency);

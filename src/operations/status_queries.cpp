@@ -50,6 +50,7 @@ HandlerState read_handler(const pqxx::row& found) {
   out.dead.number -= out.parked;
   out.held_by_gone = row.int8();
   out.held_until = row.maybe_int8();
+  out.next_deliver_at = row.maybe_int8();
   if (!row.flag()) return out;
   out.window = read_row(found, columns::window);
   return out;

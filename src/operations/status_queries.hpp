@@ -27,7 +27,7 @@ struct HandlerState {
   Count due;  ///< any instance may claim them now
   Count leased;
   Count retrying;  ///< failed, due later
-  Count waiting;   ///< for another event of their key, or for their window
+  Count waiting;   ///< for another event of their key, for their window, or for their deliver_at
   Count dead;
   std::optional<std::chrono::microseconds> oldest_due_age;
   std::optional<std::chrono::microseconds> oldest_retrying_age;  ///< since receipt, of events that have failed
@@ -35,6 +35,7 @@ struct HandlerState {
   std::int64_t parked = 0;            ///< by a dead letter of their key; not in `dead`
   std::int64_t held_by_gone = 0;      ///< of `leased`: by daemons that have gone
   std::optional<event::Microseconds> held_until;  ///< by then other daemons may take them
+  std::optional<event::Microseconds> next_deliver_at;  ///< the earliest that events wait for
   Document window;  ///< of mode batch, as columns::window; otherwise null
 
   /// All of these without dead letters.

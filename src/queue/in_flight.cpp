@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/mutex.hpp"
+#include "queue/early_events.hpp"
 #include "queue/expiry.hpp"
 
 namespace inboxd::dispatcher {
@@ -111,7 +112,7 @@ std::optional<Request> InFlight::next(Class of, Clock::time_point now) {
 
 std::optional<WindowEnd> InFlight::answer(const Request& request, Answer answer, const Visit& visit) {
   if (const auto* const reading = std::get_if<inbox::DueReading>(&answer)) {
-    claimer_->clock.observe(reading->now, visit.asked, visit.came);
+    claimer_->clock.observe(reading->now, visit.came);
   }
   const auto runs = load(answer);
   return lock()->answer(request, answer, runs, visit);
@@ -151,14 +152,19 @@ std::vector<HandlerQueue::Loaded> InFlight::load(Answer& answer) {
 
 InFlight::Taken InFlight::take(const std::atomic<bool>& stop, Work done, int workers) {
   Taken out = next_work(stop, done, workers);
-  auto expired = take_out_expired(out.slices, now());
-  if (expired.empty()) return out;
+  const event::Microseconds time = now();
   std::int64_t events = 0;
-  for (settler::Report& report : expired) {
-    events += static_cast<std::int64_t>(report.end - report.first);
-    out.uncalled.push_back(std::move(report));
-  }
-  lock()->not_called(events, out.slices.empty());
+  const auto report = [&](std::vector<settler::Report> reports) {
+    for (settler::Report& each : reports) {
+      events += static_cast<std::int64_t>(each.end - each.first);
+      out.uncalled.push_back(std::move(each));
+    }
+  };
+  report(take_out_expired(out.slices, time));
+  EarlyEvents early = take_out_early(out.slices, time);
+  report(std::move(early.reports));
+  put_back(std::move(early.put_back));
+  if (events > 0) lock()->not_called(events, out.slices.empty());
   return out;
 }
 

@@ -43,7 +43,7 @@ class RunOwner {
   /// The outcomes of the called events of a settlement; with the error class of the last failed event.
   virtual void recorded(std::int64_t /*done*/, std::int64_t /*failed*/, const std::string& /*error_class*/) {}
 
-  /// The database's clock.
+  /// The database's clock, never ahead of it.
   virtual event::Microseconds now() const { return event::now(); }
 
   /// The lease is lost: none of the run's outcomes will be recorded. Called again for each later report; `events`: of
@@ -92,7 +92,8 @@ struct FailedEvent {
   event::Verdict verdict;
   std::chrono::milliseconds duration{0};
   /// waits: it was not called, because its key is blocked. parked: because its key is parked. expired: it is too old.
-  enum class Kind { failed, waits, parked, expired };
+  /// early: its `deliver_at` has not come.
+  enum class Kind { failed, waits, parked, expired, early };
   Kind kind = Kind::failed;
 };
 

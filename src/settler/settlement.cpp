@@ -46,7 +46,7 @@ void add_offsets(event::OffsetSet& out, const std::vector<const event::Event*>& 
 /// Failures are alike if they have the same delay and, where the handler asked for it, the same error class.
 bool alike(const inbox::RetryGroup& group, const std::optional<std::string>& group_class, const RetryIn& retry,
            const event::Verdict& verdict) {
-  if (group.is_deferred != (verdict.kind == event::Verdict::Kind::defer)) return false;
+  if (group.is_postponed() || group.is_deferred != (verdict.kind == event::Verdict::Kind::defer)) return false;
   if (group.delay != retry.delay || group_class.has_value() != verdict.delay.has_value()) return false;
   return !group_class || *group_class == verdict.error_class;
 }
@@ -79,7 +79,9 @@ std::optional<std::chrono::milliseconds> left_of(const Run& run, std::size_t ind
   const auto& most = run.policy->expire_after;
   if (!most || run.lease.never_expires) return std::nullopt;
   const event::Event& event = *run.lease.events[index];
-  const std::chrono::microseconds age{now - event.occurred_at.value_or(event.received_at)};
+  event::Microseconds since = event.occurred_at.value_or(event.received_at);
+  if (event.deliver_at) since = std::max(since, *event.deliver_at);
+  const std::chrono::microseconds age{now - since};
   return std::chrono::floor<std::chrono::milliseconds>(*most - age);
 }
 
@@ -132,6 +134,7 @@ RunSettlement SettlementBuilder::take(double random01) {
 void SettlementBuilder::settle_failed(FailedEvent& failed, double random01, RunSettlement& out) {
   using Kind = FailedEvent::Kind;
   if (failed.kind == Kind::expired) return expired(failed, out);
+  if (failed.kind == Kind::early) return postpone(failed, out);
   if (failed.kind != Kind::failed) return wait(failed, out);
   if (failed.verdict.kind == event::Verdict::Kind::skipped) return skip(failed, out);
   if (failed.verdict.kind == event::Verdict::Kind::defer) return defer(failed, random01, out);
@@ -186,6 +189,28 @@ void SettlementBuilder::retry(const FailedEvent& failed, RetryIn retry, RunSettl
   }
   groups[i].offsets.add(run_->lease.events[failed.index]->offset);
   ++(groups[i].is_deferred ? out.counts.deferred : out.counts.retried);
+}
+
+/// Its time has not come: no attempt. Later events of its key wait, whatever `on_failure` says, because nothing failed.
+void SettlementBuilder::postpone(const FailedEvent& early, RunSettlement& out) {
+  std::vector<inbox::RetryGroup>& groups = out.settlement.retries;
+  const event::Event& event = *run_->lease.events[early.index];
+  const std::chrono::microseconds left{event.deliver_at.value_or(0) - run_->owner->now()};
+  const auto delay = std::max(std::chrono::ceil<std::chrono::milliseconds>(left), std::chrono::milliseconds{0});
+  auto key = key_of(early.index);
+  if (key) {
+    out.keys.blocking.push_back(early.index);
+  } else if (run_->is_in_order()) {
+    out.keys.finished.add(static_cast<std::int64_t>(early.index));
+  }
+  const bool joins = !key && !groups.empty() && groups.back().is_postponed() && !groups.back().key &&
+                     groups.back().delay == delay;
+  if (!joins) {
+    groups.push_back({{}, delay, std::nullopt, std::move(key), true});
+    group_classes_.emplace_back();
+  }
+  groups.back().offsets.add(event.offset);
+  ++out.counts.deferred;
 }
 
 void SettlementBuilder::dead(const FailedEvent& failed, RunSettlement& out) {

@@ -39,7 +39,7 @@ Transition transition_for(const event::Verdict& verdict, std::int32_t attempts, 
                           double random01, std::optional<std::chrono::milliseconds> left = std::nullopt);
 
 /// The time until an event of the run expires, not positive if it has; nullopt: it never does. By the time it occurred,
-/// else when it was stored.
+/// else when it was stored; by its `deliver_at`, if that is later.
 std::optional<std::chrono::milliseconds> left_of(const Run& run, std::size_t index, event::Microseconds now);
 
 /// The wait after failed attempt number `attempt` (1 = the first): the policy's growth, its cap, then its jitter, so
@@ -53,7 +53,7 @@ double random01();
 struct EventCounts {
   std::int64_t done = 0;
   std::int64_t retried = 0;
-  std::int64_t deferred = 0;  ///< at the handler's wish: neither a success nor a failure
+  std::int64_t deferred = 0;  ///< at the handler's wish, or until their time: neither a success nor a failure
   std::int64_t dead = 0;
   std::int64_t expired = 0;
   std::int64_t skipped = 0;
@@ -88,6 +88,7 @@ class SettlementBuilder {
   void settle_failed(FailedEvent& failed, double random01, RunSettlement& out);
   void retry(const FailedEvent& failed, RetryIn retry, RunSettlement& out);
   void defer(FailedEvent& deferred, double random01, RunSettlement& out);
+  void postpone(const FailedEvent& early, RunSettlement& out);
   void dead(const FailedEvent& failed, RunSettlement& out);
   void expired(const FailedEvent& failed, RunSettlement& out);
   void skip(const FailedEvent& skipped, RunSettlement& out);

@@ -140,6 +140,8 @@ GUARDS = [
           "return run->lease.lane ? active.taken == 0 : active.taken == active.taken_of_lane;",
           "return active.taken == 0 || true;",
           "unit_queue", "events go behind a failed one in order*"),
+    Guard("events that an early event of another run holds back stay in memory", "src/queue/early_events.cpp",
+          "of_next.run != &run : early", "false : early", "unit_queue", "later events of the key in another run*"),
     Guard("an answer about lanes counts unless they changed since", "src/queue/blocked_keys.cpp",
           " || at->second.changes != at->second.checked_at", "", "unit_queue", "a blocked key is free once*"),
     Guard("a lost run stays in memory until its calls have ended", "src/queue/run_queue.cpp",

@@ -273,8 +273,8 @@ TEST_CASE("events retry makes the first event of a lane due now, and no other") 
   const auto waiting = runner.run("events retry", event_for(lanes.event_id(1)));
   CHECK(waiting.code == ExitCode::no);
   CHECK(waiting.message ==
-        "events retry: the event does not wait for a retry: it waits for an earlier event of its key "
-        "(retry that event), or for its window");
+        "events retry: the event does not wait for a retry: it waits for an earlier event of its key; "
+        "retry that event");
   REQUIRE(lanes.drain() == "");
   CHECK(runner.run("events retry", event_for("orders/0/0")).document.at("retried") == true);
   CHECK(

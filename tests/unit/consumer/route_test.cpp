@@ -49,6 +49,30 @@ TEST_CASE("a batch is cut into runs of `run_events` events, the last run shorter
   CHECK(texts_of(planned.runs) == Texts{"{[0,1000)}", "{[1000,2000)}", "{[2000,2500)}"});
 }
 
+TEST_CASE("events before their deliver_at have runs of their own, except in mode sequential") {
+  auto events = events_of(shard, 0, 5);
+  for (const int i : {1, 3}) events[static_cast<std::size_t>(i)].deliver_at = 2'000;
+  events[2].deliver_at = 1'000;
+  using Order = inbox::Subscription::Order;
+  const inbox::Routing routing{1,
+                               {{7, "single", {}, {}, std::nullopt},
+                                {8, "sequential", {}, {}, std::nullopt, Order::of_partition},
+                                {9, "batch", {}, {}, std::nullopt, Order::of_handler, true}}};
+  std::vector<bool> has_handler;
+  auto all = route(
+      events, {shard}, routing, [](std::int32_t) { return "orders"; }, 1'000, has_handler, 1'000);
+  REQUIRE(all.size() == 3);
+  CHECK(texts_of(all[0].runs) == Texts{"{[0,1),[2,3),[4,5)}", "{[1,2),[3,4)}"});
+  CHECK(all[0].events == 3);
+  CHECK_FALSE(all[0].runs[0].due);
+  CHECK(all[0].runs[1].due == 2'000);
+  CHECK(texts_of(all[1].runs) == Texts{"{[0,5)}"});
+  CHECK(texts_of(all[2].runs) == texts_of(all[0].runs));
+  lease_reserved(all[0], {5, std::chrono::seconds{30}});
+  CHECK(all[0].runs[0].lease.count() > 0);
+  CHECK(all[0].runs[1].lease.count() == 0);
+}
+
 TEST_CASE("events without a handler are reported: of another topic, or of another type") {
   auto events = events_of(shard, 0, 3);
   events[0].event_type = "OrderPlaced";

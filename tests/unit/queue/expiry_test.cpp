@@ -50,6 +50,19 @@ TEST_CASE("an event without the time it occurred expires by the time it was stor
   CHECK(slices.empty());
 }
 
+TEST_CASE("an event with a deliver_at expires by that time") {
+  auto lease = test::with_events(test::lease_of({10}), [](event::Event& event, std::size_t, auto&) {
+    event.occurred_at = 10 * second;
+    event.deliver_at = 200 * second;
+  });
+  const auto run = std::make_shared<settler::Run>(
+      std::move(lease), std::make_shared<const config::Policy>(config::Policy{{}, std::chrono::seconds{100}}),
+      std::make_shared<test::RecordingOwner>(), "receipt");
+  std::vector<RunSlice> slices{{run, 0, 1}};
+  CHECK(take_out_expired(slices, 299 * second).empty());
+  CHECK(take_out_expired(slices, 300 * second).size() == 1);
+}
+
 TEST_CASE("an event that an operator has replayed does not expire again") {
   std::vector<RunSlice> slices{{run_of_times({10}, true), 0, 1}};
   CHECK(take_out_expired(slices, 1'000 * second).empty());
