@@ -10,7 +10,7 @@ class Chaos(threading.Thread):
     """Each kind of fault once or more in random order, then all again, until it is stopped."""
 
     def __init__(self, rig, only):
-        super().__init__(daemon=True)
+        super().__init__(name="chaos", daemon=True)
         self.rig = rig
         self.only = only
         self.random = random.Random(rig.seed)

@@ -33,7 +33,7 @@ class Rig:
         self.rate = options.rate
         self.patience = options.patience
         self.schema = loads.SCHEMA
-        self.only = [name for name in options.only.split(",") if name]
+        self.only = options.only
         self.began = time.monotonic()
         self.lock = threading.Lock()
         self.log = open(work / "rig.log", "a", buffering=1)
@@ -41,6 +41,7 @@ class Rig:
         self.lost_lists = []
         self.last_progress = 0.0
         self.closing = threading.Event()
+        threading.excepthook = self.thread_ended
 
     # ---- messages
 
@@ -58,6 +59,11 @@ class Rig:
     def crash(self, text):
         self.crashes.append(text)
         self.say(f"CRASH: {text}")
+
+    def thread_ended(self, what):
+        """By an exception, so the rig may have left out faults or load."""
+        threading.__excepthook__(what)
+        self.crash(f"{what.thread.name} of the rig ended: {what.exc_value!r}")
 
     def note_lost_commits(self, rows):
         """The lists of a primary that was killed; the ledger finds the rows that were applied again."""
@@ -148,13 +154,21 @@ class Rig:
             self.attempt(lambda: self.say(self.daemons.run("status")))
         contradictions = ledger.verify()
         wrong = ledger.report(ledger.loads(), self.chaos.counts)
-        for text in (*self.crashes, *self.chaos.failures):
+        others = self.other_problems()
+        for text in others:
             self.say(f"also: {text}")
-        is_good = not (wrong or pending or contradictions or self.crashes or self.chaos.failures)
+        is_good = not (wrong or pending or contradictions or others)
         if not is_good:
             self.attempt(lambda: must("pg_dump", "-h", self.postgres.primary.folder, "-U", "postgres", "-f",
                                       self.work / "database.sql", "postgres"))
         return is_good
+
+    def other_problems(self):
+        """The reasons to doubt good books."""
+        out = [*self.crashes, *self.chaos.failures]
+        if not self.chaos.counts:
+            out.append("no fault happened: let the run last longer (--minutes)")
+        return out
 
     def applied(self):
         try:
