@@ -18,6 +18,7 @@
 #include "inbox/migrations.hpp"
 #include "operations/check.hpp"
 #include "operations/check_service.hpp"
+#include "operations/unsafe_connections.hpp"
 #include "plugin/loader.hpp"
 #include "transaction/handler_transaction.hpp"
 
@@ -224,6 +225,7 @@ ExitCode check(Session& session, const operations::Arguments& arguments) {
   const auto loaded = daemon::load_configuration(session.config_file, offline);
   report.add(findings_of(loaded));
   if (!loaded.ok()) return report.finish(true);
+  report.add(operations::check_connections(loaded.settings));
   if (offline) {
     report.add(check_plugins_offline(loaded));
     return report.finish(true);

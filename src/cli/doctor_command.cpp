@@ -14,6 +14,7 @@
 #include "event/now.hpp"
 #include "inbox/answer.hpp"
 #include "operations/check.hpp"
+#include "operations/unsafe_connections.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -86,7 +87,9 @@ ExitCode doctor(Session& session, const operations::Arguments& arguments) {
   inbox::Watchdog watchdog;
   inbox::Connection first{unprepared, "doctor", watchdog, log};
   inbox::Connection second{unprepared, "doctor", watchdog, log};
-  FoundList found = operations::check_database(loaded->settings, first, &second);
+  FoundList found = operations::check_connections(loaded->settings);
+  for (Finding& finding : operations::check_database(loaded->settings, first, &second))
+    found.push_back(std::move(finding));
   for (Finding& finding : operations::check_brokers(loaded->settings, answer_timeout))
     found.push_back(std::move(finding));
 

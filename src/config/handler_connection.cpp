@@ -36,4 +36,21 @@ Handler with_connection(Handler handler, const Kafka& kafka) {
   return handler;
 }
 
+HandlerProperties properties_of(const Handler& handler, const Kafka& kafka) {
+  HandlerProperties out;
+  const auto found = handler.settings.find("properties");
+  if (handler.plugin != "kafka" || found == handler.settings.end()) return out;
+  const auto given = nlohmann::json::parse(found->second, nullptr, false);
+  if (!given.is_object()) return out;
+  for (const auto& [name, value] : given.items()) {
+    out.own[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  }
+  for (const char* const name : {"bootstrap.servers", "metadata.broker.list"}) {
+    if (out.own.contains(name)) out.brokers = out.own.at(name);
+  }
+  out.all = out.own;
+  if (out.brokers.empty()) out.all.insert(kafka.properties.begin(), kafka.properties.end());
+  return out;
+}
+
 }  // namespace inboxd::config

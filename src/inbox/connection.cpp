@@ -10,22 +10,11 @@
 #include "inbox/connecting.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/url_options.hpp"
 #include "statements.hpp"
 
 namespace inboxd::inbox {
 namespace {
-
-/// Calls `visit` for each keyword of a URL, as libpq parses it. False if libpq cannot.
-template <class Visit>
-bool read_options(const std::string& url, Visit visit) {
-  PQconninfoOption* const options = PQconninfoParse(url.c_str(), nullptr);
-  if (options == nullptr) return false;
-  for (const PQconninfoOption* option = options; option->keyword != nullptr; ++option) {
-    if (option->val != nullptr) visit(std::string_view{option->keyword}, std::string_view{option->val});
-  }
-  PQconninfoFree(options);
-  return true;
-}
 
 /// The daemon's search path. pg_temp is named last; unnamed, it would be searched first for types.
 constexpr const char* own_path = "pg_catalog,pg_temp";

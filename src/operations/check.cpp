@@ -8,7 +8,6 @@
 #include "inbox/handler_registration.hpp"
 #include "inbox/migrations.hpp"
 #include "operations/handler_agreement.hpp"
-#include "operations/plaintext.hpp"
 #include "operations/server_queries.hpp"
 
 namespace inboxd::operations {
@@ -105,10 +104,6 @@ FoundList check_database(const config::Settings& settings, inbox::Connection& fi
     const auto server = inspect_server(first, second);
     out.push_back(version_of(server));
     if (second != nullptr) out.push_back(pooler_of(server, settings.database.prepare));
-    if (!server.plaintext_address.empty()) {
-      out.push_back(in_plaintext(database, server.plaintext_address,
-                                 "set sslmode=verify-full and sslrootcert in database.url"));
-    }
     if (server.compiles_statements) {
       out.push_back(
           {Kind::warning, database,

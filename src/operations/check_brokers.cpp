@@ -12,7 +12,6 @@
 #include "kafka/topic_retention.hpp"
 #include "operations/broker_problem.hpp"
 #include "operations/check.hpp"
-#include "operations/plaintext.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -176,7 +175,7 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
   wanted.properties = configured.properties;
   // A listener with another protocol closes the connection.
   wanted.properties.try_emplace("log.connection.close", "true");
-  FoundList out = check_plaintext(settings);
+  FoundList out;
   auto conf = kafka::make_conf(wanted);
   if (!conf) {
     out.push_back({Kind::problem, "kafka.properties", conf.problem().message});

@@ -8,6 +8,7 @@
 #include "operations/operation_table.hpp"
 #include "operations/running_daemon.hpp"
 #include "operations/server_queries.hpp"
+#include "operations/unsafe_connections.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -43,10 +44,13 @@ Answer functions::instance_resume(Context& context, const Arguments& arguments) 
 /// Checks without plugins: the daemon has loaded its plugins, and a start or a reload refuses a bad plugin.
 Answer functions::check(Context& context, const Arguments&) {
   const config::Settings settings = context.daemon->in_force().settings;
-  FoundList found = check_database(settings, *context.connection, nullptr);
+  FoundList found = check_connections(settings);
+  const auto add = [&](FoundList more) {
+    found.insert(found.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  add(check_database(settings, *context.connection, nullptr));
   if (!context.pause(std::chrono::milliseconds{0})) {  // the client still waits, and there is time left
-    auto brokers = check_brokers(settings, std::min(patience, settings.admin.answer_timeout / 4));
-    found.insert(found.end(), std::make_move_iterator(brokers.begin()), std::make_move_iterator(brokers.end()));
+    add(check_brokers(settings, std::min(patience, settings.admin.answer_timeout / 4)));
   }
   // An unreachable server is a result here, so never ExitCode::unavailable.
   return {verdict_on(found) == ExitCode::done ? ExitCode::done : ExitCode::no, document_of(found), ""};

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 
-#include "base/this_machine.hpp"
 #include "inbox/connection_access.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
@@ -79,18 +78,11 @@ void look_at_pooler(inbox::Connection& first, inbox::Connection& second, ServerS
   first.close();  // drops the prepared probe
 }
 
-std::string plaintext_address(PGconn* raw) {
-  const char* const address = PQhostaddr(raw);
-  const bool is_encrypted = PQsslInUse(raw) == 1 || PQgssEncInUse(raw) == 1;
-  return is_encrypted || address == nullptr || base::is_on_this_machine(address) ? "" : address;
-}
-
 }  // namespace
 
 ServerState inspect_server(inbox::Connection& first, inbox::Connection* second) {
   auto found =
       read_server(inbox::RowReader{first.access().run(inbox::statements::op_server, pqxx::params{}, Effect::reads)[0]});
-  found.state.plaintext_address = plaintext_address(first.access().raw);
   const bool is_direct = found.backend == PQbackendPID(first.access().raw);
   if (!is_direct && second != nullptr) look_at_pooler(first, *second, found.state);
   return found.state;

@@ -21,7 +21,6 @@ struct ServerState {
   bool waits_without_limit = false;  ///< likewise: no limit on waiting for locks or for a client that is gone
   std::string isolation;             ///< of our transactions; a pooler may ignore our setting
   std::vector<std::string> unsafe;   ///< settings that are off although a crash may then lose data: `fsync`
-  std::string plaintext_address = {};  ///< of a server on another machine, without TLS; empty: no such server
   Pooler pooler = Pooler::none;
   /// The pooler gives us server connections that lack our prepared statements.
   bool loses_prepared_statements = false;

@@ -82,6 +82,11 @@ TEST_CASE("check --offline checks the file alone") {
   CHECK_THAT(ended.out, ContainsSubstring("ok  configuration: "));
   const auto json = run({"check", "--offline", "--json", "--config", file.path()});
   CHECK(operations::Document::parse(json.out).at("ok") == true);
+  const File remote{"database: {url: 'postgresql://app@db/app?sslmode=require'}\n" +
+                    unreachable.substr(unreachable.find('\n') + 1)};
+  const auto warned = run({"check", "--offline", "--config", remote.path()});
+  CHECK(warned.code == ExitCode::done);
+  CHECK_THAT(warned.out, ContainsSubstring("warning  database: with sslmode=require a false server in place of db is"));
   const File wrong{"databse: {}\n"};
   const auto refused = run({"check", "--offline", "--json", "--config", wrong.path()});
   CHECK(refused.code == ExitCode::configuration);
