@@ -82,6 +82,12 @@ Finding broker_problem(const std::string& brokers, const std::map<std::string, s
             "it answers, but not with TLS: set security.protocol in kafka.properties to plaintext or sasl_plaintext (" +
                 warning + ")"};
   }
+  if (says("connection closed by peer") && says("ssl://") && !says("sasl_ssl://")) {
+    return {Kind::problem, subject,
+            "it closes each connection with TLS: if it wants a login, set security.protocol to sasl_ssl, and "
+            "sasl.mechanism, sasl.username and sasl.password in kafka.properties; else correct kafka.brokers (" +
+                warning + ")"};
+  }
   return {Kind::unreachable, subject,
           "not reached" + (warning.empty() ? "" : ": " + warning) + "; correct kafka.brokers or open the network"};
 }

@@ -12,6 +12,7 @@
 #include "kafka/topic_retention.hpp"
 #include "operations/broker_problem.hpp"
 #include "operations/check.hpp"
+#include "operations/kafka_files.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -175,7 +176,8 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
   wanted.properties = configured.properties;
   // A listener with another protocol closes the connection.
   wanted.properties.try_emplace("log.connection.close", "true");
-  FoundList out;
+  FoundList out = check_kafka_files(settings);
+  if (!out.empty()) return out;
   auto conf = kafka::make_conf(wanted);
   if (!conf) {
     out.push_back({Kind::problem, "kafka.properties", conf.problem().message});

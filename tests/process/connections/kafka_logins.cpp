@@ -121,6 +121,18 @@ TEST_CASE("check says that a listener with TLS closes connections in plaintext")
   CHECK_THAT(checked.out, ContainsSubstring("as a listener with TLS does to a client in plaintext: set security."));
 }
 
+TEST_CASE("check says that a listener with TLS may want a login") {
+  SecureKafka& server = SecureKafka::shared();
+  DaemonFixture fixture{1};
+  fixture.migrate();
+  fixture.config.brokers = server.address_of("SCRAM");
+  fixture.config.kafka = {{"security.protocol", "ssl"}, {"ssl.ca.location", server.authority.certificate()}};
+  const auto checked = command(fixture.config, {"check"});
+  INFO(checked.out);
+  CHECK(checked.status == ExitStatus{1, 0});
+  CHECK_THAT(checked.out, ContainsSubstring("if it wants a login, set security.protocol to sasl_ssl"));
+}
+
 TEST_CASE("check says that a broker refuses a token") {
   SecureKafka& server = SecureKafka::shared();
   DaemonFixture fixture{1};

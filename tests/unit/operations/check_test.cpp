@@ -6,6 +6,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "operations/broker_problem.hpp"
+#include "operations/kafka_files.hpp"
+#include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::operations;
@@ -49,6 +51,8 @@ TEST_CASE("brokers that refuse are told from brokers that are not reached, with 
        Finding::Kind::refused, "does not accept this client's certificate: set ssl.certificate.location"},
       {"ssl://b:1/bootstrap: SSL handshake failed: Disconnected: connecting to a PLAINTEXT broker listener?",
        Finding::Kind::refused, "answers, but not with TLS"},
+      {"ssl://b:1/bootstrap: Disconnected: SSL connection closed by peer (after 23ms in state UP)",
+       Finding::Kind::problem, "if it wants a login, set security.protocol to sasl_ssl, and sasl.mechanism"},
       {"b:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused", Finding::Kind::unreachable,
        "correct kafka.brokers or open the network"},
       {"", Finding::Kind::unreachable, "correct kafka.brokers or open the network"},
@@ -57,4 +61,42 @@ TEST_CASE("brokers that refuse are told from brokers that are not reached, with 
   INFO(found.message);
   CHECK(found.kind == kind);
   CHECK_THAT(found.message, ContainsSubstring(remedy));
+}
+
+TEST_CASE("check names a file of certificates or keys that cannot be read, with its property, path and reason") {
+  const support::TempFolder folder;
+  const std::string missing = (folder / "missing.pem").string(), there = (folder / "there.pem").string();
+  support::write_file(there, "text");
+  config::Settings settings;
+  settings.kafka.brokers = "b:1";
+  const auto said = [&](const std::string& name, const std::string& path) {
+    settings.kafka.properties = {{"security.protocol", "ssl"}, {name, path}};
+    std::string out;
+    for (const Finding& finding : check_kafka_files(settings)) {
+      CHECK(finding.kind == Finding::Kind::problem);
+      out += finding.subject + ": " + finding.message;
+    }
+    return out;
+  };
+  const std::string name = GENERATE("ssl.ca.location", "ssl.certificate.location", "ssl.key.location");
+  CAPTURE(name);
+  const std::string remedy = "; correct the path, or let the daemon's user read it",
+                    unread = "brokers b:1: kafka.properties." + name + ": ";
+  CHECK(said(name, missing) == unread + missing + " cannot be read: No such file or directory" + remedy);
+  CHECK(check_brokers(settings, milliseconds{1}).size() == 1);
+  CHECK(said(name, there).empty());
+  const std::string of_folder = unread + folder.path().string() + " cannot be read: it is a folder" + remedy;
+  CHECK(said(name, folder.path().string()) == (name == "ssl.ca.location" ? "" : of_folder));
+  CHECK(said("ssl.ca.location", "probe").empty());
+  settings.kafka.properties = {{name, missing}};  // without TLS it has no effect
+  CHECK(check_kafka_files(settings).empty());
+  config::Handler copy;
+  copy.name = "copy";
+  copy.plugin = "kafka";
+  copy.settings["properties"] = R"({"security.protocol":"ssl",")" + name + R"(":"/nowhere.pem"})";
+  settings.handlers.push_back(copy);
+  const auto own = check_kafka_files(settings);
+  REQUIRE(own.size() == 1);
+  CHECK(own[0].subject == "handler copy");
+  CHECK_THAT(own[0].message, ContainsSubstring("settings.properties." + name + ": /nowhere.pem cannot be read: No"));
 }
