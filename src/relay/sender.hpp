@@ -16,7 +16,7 @@
 #include "inbox/outbox.hpp"
 #include "kafka/producer.hpp"
 #include "relay/allowed_topics.hpp"
-#include "relay/gaps.hpp"
+#include "inbox/gaps.hpp"
 #include "relay/refusals.hpp"
 #include "relay/stream.hpp"
 #include "relay/trial.hpp"
@@ -116,7 +116,7 @@ class Sender final {
   Clock::time_point next_read_{};  ///< a message could not be sent yet
   Clock::time_point next_lanes_{};
   std::int64_t highest_;  ///< id read
-  Gaps gaps_;
+  inbox::Gaps gaps_;
   std::size_t in_flight_bytes_ = 0;
   std::map<std::int64_t, int> lanes_;     ///< messages in flight or to delete of each lane
   std::vector<inbox::SentMessage> sent_;  ///< to delete

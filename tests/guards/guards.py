@@ -151,7 +151,7 @@ GUARDS = [
     Guard("an event behind an unrecorded failure is not called", "src/workers/work_batch.cpp",
           "if (!stopped_keys_.empty() && note_behind_failed(number, i)) continue;", "",
           "unit_simulation", "instances call each event*"),
-    Guard("a gap ends after its transactions", "src/relay/gaps.cpp",
+    Guard("a gap ends after its transactions", "src/inbox/gaps.cpp",
           "return !cut_short && entry.second.is_probed && entry.second.is_over;",
-          "return !cut_short && entry.second.is_probed;", "unit_relay", "a gap ends with a read*"),
+          "return !cut_short && entry.second.is_probed;", "unit_inbox", "a gap ends with a read*"),
 ]

@@ -1,5 +1,5 @@
 // The relay's gaps against an outbox in memory: every message is read once, whenever its transaction commits.
-#include "relay/gaps.hpp"
+#include "inbox/gaps.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "fuzz/target.hpp"
 
 using namespace inboxd;
-using Clock = relay::Gaps::Clock;
+using Clock = inbox::Gaps::Clock;
 
 namespace {
 
@@ -39,7 +39,7 @@ struct Outbox {
 
 struct Relay {
   Outbox& outbox;
-  relay::Gaps gaps = {};
+  inbox::Gaps gaps = {};
   std::int64_t after = 0;
   Clock::time_point now{std::chrono::hours{1}};
 

@@ -8,7 +8,7 @@
 
 #include "inbox/outbox.hpp"
 
-namespace inboxd::relay {
+namespace inboxd::inbox {
 
 /// The ids below the highest id read that had no message: their transactions are open, or were rolled back. Each read
 /// probes them, so that a message which is committed late is found. A gap ends once a read that began after all its
@@ -29,14 +29,14 @@ class Gaps final {
   std::int64_t before() const;
   /// The ranges to probe before messages of the last read are sent: a transaction of theirs has ended. `running`: the
   /// transactions older than `before` that run, asked after that read.
-  std::vector<inbox::IdRange> note_running(std::set<std::int64_t> running);
+  std::vector<IdRange> note_running(std::set<std::int64_t> running);
   /// The messages of the last ranges could not all be sent: the next note_running returns them again.
   void probe_again() { running_ = {0}; }
   /// The message with this id was found.
   void take_out(std::int64_t id);
 
   /// The ranges for the next read; the oldest first.
-  std::vector<inbox::IdRange> to_probe(Clock::time_point now);
+  std::vector<IdRange> to_probe(Clock::time_point now);
   /// The read has ended after `took`: ids in the probed gaps, and above `after`, all in order; not `is_whole`: only the
   /// first of the ids that were found. Returns the highest id read.
   std::int64_t note_read(const std::vector<std::int64_t>& ids, std::int64_t after, bool is_whole, Clock::time_point now,
@@ -67,4 +67,4 @@ class Gaps final {
   std::set<std::int64_t> running_;
 };
 
-}  // namespace inboxd::relay
+}  // namespace inboxd::inbox

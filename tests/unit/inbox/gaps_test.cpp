@@ -1,9 +1,9 @@
-#include "relay/gaps.hpp"
+#include "inbox/gaps.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 using namespace inboxd;
-using relay::Gaps;
+using inbox::Gaps;
 using Ranges = std::vector<inbox::IdRange>;
 using namespace std::chrono_literals;
 

@@ -1,15 +1,15 @@
-#include "relay/gaps.hpp"
+#include "inbox/gaps.hpp"
 
 #include <algorithm>
 #include <iterator>
 #include <limits>
 #include <utility>
 
-namespace inboxd::relay {
+namespace inboxd::inbox {
 
-std::vector<inbox::IdRange> Gaps::to_probe(Clock::time_point now) {
+std::vector<IdRange> Gaps::to_probe(Clock::time_point now) {
   probes_old_ = now >= next_old_;
-  std::vector<inbox::IdRange> out;
+  std::vector<IdRange> out;
   for (auto& [first, gap] : gaps_) {
     gap.is_probed = probes_old_ || now - gap.since < young_age;
     if (gap.is_probed) out.push_back({first, gap.last});
@@ -29,10 +29,10 @@ std::int64_t Gaps::before() const {
   return out;
 }
 
-std::vector<inbox::IdRange> Gaps::note_running(std::set<std::int64_t> running) {
+std::vector<IdRange> Gaps::note_running(std::set<std::int64_t> running) {
   const bool has_ended = !std::includes(running.begin(), running.end(), running_.begin(), running_.end());
   running_ = std::move(running);
-  std::vector<inbox::IdRange> out;
+  std::vector<IdRange> out;
   for (auto& [first, gap] : gaps_) {
     if (gap.is_probed) continue;
     const bool was_watched = std::exchange(gap.is_watched, true);
@@ -110,4 +110,4 @@ void Gaps::merge_oldest() {
   gaps_.erase(second);
 }
 
-}  // namespace inboxd::relay
+}  // namespace inboxd::inbox
