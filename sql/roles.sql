@@ -1,7 +1,7 @@
 -- Separate roles. Run by a superuser or the database's owner:
 --
 --   psql -v schema=inbox -v owner=inbox_owner -v ingest=inbox_ingest -v worker=inbox_worker -v reader=inbox_reader \
---        -v monitor=inbox_monitor -v publisher=inbox_publisher -f sql/roles.sql DATABASE
+--        -v monitor=inbox_monitor -v publisher=inbox_publisher -v enqueuer=inbox_enqueuer -f sql/roles.sql DATABASE
 --
 -- Run it once before the first migration: it creates the schema, which an owner without rights on the database cannot.
 -- Run it again after each migration to grant rights on new objects. Applying functions and views again keeps their
@@ -13,6 +13,8 @@
 -- * monitor reads everything but payloads, keys, headers, subjects, fences and messages of errors, and changes nothing.
 -- * publisher may call inbox.publish and nothing else: grant it to the application's role, and to
 --   database.handler_role.
+-- * enqueuer may call inbox.enqueue and inbox.enqueue_batch and nothing else: grant it to the application's role, and
+--   to database.handler_role if handlers enqueue.
 --
 -- Functions that run with their owner's rights and create or drop day partitions are for ingest and worker only. The
 -- functions of relation `events` in a handler's statement are for everybody: they run under database.handler_role,
@@ -24,18 +26,19 @@ begin;
 set local search_path = pg_catalog, pg_temp;
 
 select format('create role %I nologin', name)
-from unnest(array[:'owner', :'ingest', :'worker', :'reader', :'monitor', :'publisher']) name
+from unnest(array[:'owner', :'ingest', :'worker', :'reader', :'monitor', :'publisher', :'enqueuer']) name
 where not exists (select from pg_roles where rolname = name) \gexec
 
 create schema if not exists :"schema" authorization :"owner";
-grant usage on schema :"schema" to :"ingest", :"worker", :"reader", :"monitor", :"publisher";
+grant usage on schema :"schema" to :"ingest", :"worker", :"reader", :"monitor", :"publisher", :"enqueuer";
 
 -- All three read everything. Rights to write are revoked first; the table below lists all of them.
 grant select on all tables in schema :"schema" to :"ingest", :"worker", :"reader";
 revoke insert, update, delete, truncate, references, trigger on all tables in schema :"schema"
 from :"ingest", :"worker", :"reader";
-revoke all on all tables in schema :"schema" from :"monitor", :"publisher";
-revoke all on all sequences in schema :"schema" from :"ingest", :"worker", :"reader", :"monitor", :"publisher";
+revoke all on all tables in schema :"schema" from :"monitor", :"publisher", :"enqueuer";
+revoke all on all sequences in schema :"schema"
+from :"ingest", :"worker", :"reader", :"monitor", :"publisher", :"enqueuer";
 
 -- monitor: all columns except content of events. source_id may be a key; reasons and errors may quote payloads; with a
 -- fence, call_events would give the events of a call.
@@ -90,6 +93,9 @@ from (values
   ('outbox_lane',         '',                                    'insert, update, delete'),
   ('outbox_waiting',      '',                                    'insert, update, delete'),
   ('relay',               '',                                    'update'),
+  ('local_topic',         'insert, update (payload_limit)',      ''),
+  ('local_event',         'delete',                              ''),
+  ('local_reader',        'update',                              ''),
   ('audit',               'insert',                              'insert')) t(name, ingest, worker)
 cross join lateral (values (:'ingest', t.ingest), (:'worker', t.worker)) g(role, rights)
 where g.rights <> '' and to_regclass(format('%I.%I', :'schema', t.name)) is not null \gexec
@@ -111,6 +117,9 @@ where f.pronamespace = (:'schema')::regnamespace
   and f.proname in ('call_events', 'headers_of', 'key_of', 'text_or_null', 'body_of', 'unwrapped') \gexec
 select format('grant execute on function %s to %I', f.oid::regprocedure, :'publisher')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.proname in ('publish', 'message_id') \gexec
+select format('grant execute on function %s to %I', f.oid::regprocedure, :'enqueuer')
+from pg_proc f
+where f.pronamespace = (:'schema')::regnamespace and f.proname in ('enqueue', 'enqueue_batch') \gexec
 -- The functions that views call.
 select format('grant execute on function %s to %I, %I', f.oid::regprocedure, :'reader', :'monitor')
 from pg_proc f where f.pronamespace = (:'schema')::regnamespace and f.provolatile = 'i' \gexec

@@ -6,6 +6,7 @@
 -- * e_ events and r_ runs, in log order; r_lease in milliseconds, 0: due now. q_ records for quarantine.
 -- * r_due: not leased, and not due before (deliver_at); null: due now, or leased.
 -- * r_sequence: of a sequential handler's run; r_sequence_fence: of its owner, the caller, if the run is leased.
+-- * staged_ the rows of local_event that the events come from, in any order. Those of stored shards are deleted.
 -- * p_careful: duplicates are likely. p_repeats: an event id occurs twice in the batch.
 --
 -- Results:
@@ -15,9 +16,9 @@
 -- * born: a delivery id for each run, null if no event of the run is new. born_pending: the offsets of each run that
 --   are left, as text joined by ';', null if no run lost any.
 --
--- Locks: shared advisory lock on routing; its new rows. Waits for another session only on the same shard or id. For an
--- id that came on another topic or with another payload: as handle_duplicates. Indexes: primary keys of position and
--- ledger.
+-- Locks: shared advisory lock on routing; its new and deleted rows. Waits for another session only on the same shard or
+-- id. For an id that came on another topic or with another payload: as handle_duplicates. Indexes: primary keys of
+-- position, ledger and local_event.
 --
 -- Each statement counts, in small batches too, and planning a statement costs more than running it. So the plan is
 -- generic, and work for duplicates or mismatched positions has statements of its own. Subscripts are cheaper than
@@ -33,6 +34,7 @@ create or replace function inbox.ingest(
   r_sequence_fence bigint[], r_due timestamptz[],
   q_shard int[], q_offset bigint[], q_reason text[], q_detail text[], q_key bytea[], q_payload bytea[],
   q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
+  staged_id bigint[], staged_event uuid[],
   out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
   out conflicts int, out received_at bigint)
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
@@ -65,6 +67,17 @@ begin
   end if;
   status := 'stored';
 
+  -- Enqueued events are stored and deleted, or neither. After the database has lost commits, one may be gone, and
+  -- another may have its number: the batch was read from a server that is not the primary any more.
+  if cardinality(staged_id) > 0 and cardinality(staged_id) > (
+    select count(*) from unnest(staged_id, staged_event) x(id, event_id)
+    join inbox.local_event l on l.local_id = x.id and l.event_id = x.event_id)
+  then
+    moved := '{}';
+    perform pg_logical_emit_message(true, 'inboxd', '');  -- as below
+    return;
+  end if;
+
   insert into inbox.position (shard_id, epoch, first_offset, next_offset, routing_version, leader_epoch)
   select s.shard, s.epoch, s.expected, s.next, p_routing_version, s.leader
   from unnest(s_shard, s_epoch, s_expected, s_next, s_leader_epoch) s(shard, epoch, expected, next, leader)
@@ -96,6 +109,10 @@ begin
     into l_id, l_shard, l_offset, l_digest
     from unnest(l_id, l_shard, l_offset, l_digest) with ordinality l(id, shard, "offset", digest, i)
     where l.shard = any (moved);
+  end if;
+
+  if cardinality(staged_id) > 0 then
+    delete from inbox.local_event l where l.local_id = any (staged_id) and l.shard_id = any (moved);
   end if;
 
   v_now := clock_timestamp();

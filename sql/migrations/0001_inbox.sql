@@ -540,6 +540,42 @@ create table inbox.relay (
 ) with (fillfactor = 50);
 insert into inbox.relay default values;
 
+-- Topics with `source: local`: their only shard, and the limit for payload, key and headers of an event. Topics stay
+-- declared when no configuration names them any more: another instance may still have them, and their events are
+-- stored.
+create table inbox.local_topic (
+  topic         text primary key,
+  shard_id      int not null unique,
+  payload_limit int not null check (payload_limit > 0)
+);
+
+-- Events that transactions have enqueued and that are not stored yet, in order of local_id. headers: packed, as in
+-- event. The transaction has its id (xid) before it draws local_id: so the reader knows when no transaction can add a
+-- lower one. No foreign key, because it would lock the topic's row for every event.
+create table inbox.local_event (
+  local_id    bigint generated always as identity primary key,
+  shard_id    int not null,
+  event_id    uuid not null,
+  event_type  text not null,
+  key         bytea,
+  payload     bytea,
+  headers     bytea,
+  occurred_at timestamptz
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100000);
+
+-- The right to read local_event: one owner at a time. No event below low_water is left. It saves work only: two readers
+-- would store nothing twice, because the position decides.
+create table inbox.local_reader (
+  only_row     boolean primary key default true check (only_row),
+  owner        uuid,
+  fence        bigint not null default 0,
+  leased_until timestamptz,
+  low_water    bigint not null default 0,
+  check ((owner is null) = (fence = 0)),
+  check ((owner is null) = (leased_until is null))
+) with (fillfactor = 50);
+insert into inbox.local_reader default values;
+
 create table inbox.instance (
   instance_id  uuid primary key,
   host         text not null,

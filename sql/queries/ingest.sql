@@ -13,4 +13,5 @@ from inbox.ingest(
   $28::int[], $29::int[], $30::pg_catalog.text[], $31::int[], $32::int[],
   $33::int[], $34::bigint[], $35::pg_catalog.timestamptz[],
   $36::int[], $37::bigint[], $38::pg_catalog.text[], $39::pg_catalog.text[], $40::pg_catalog.bytea[],
-  $41::pg_catalog.bytea[], $42::bigint[], $43::bigint[], $44::pg_catalog.bytea[], $45::pg_catalog.timestamptz[])
+  $41::pg_catalog.bytea[], $42::bigint[], $43::bigint[], $44::pg_catalog.bytea[], $45::pg_catalog.timestamptz[],
+  $46::bigint[], $47::pg_catalog.uuid[])

@@ -16,6 +16,7 @@ from (values
   ('instance', 'select, insert, update, delete'), ('unsubscribed', 'select, insert, update, delete'),
   ('outbox', 'select, insert, delete'),
   ('outbox_lane', 'select, insert, update, delete'), ('outbox_waiting', 'select, insert, update, delete'),
+  ('local_topic', 'select, insert'), ('local_event', 'select, delete'), ('local_reader', 'select, update'),
   ('relay', 'select, update'), ('ledger_trim', 'select, update'),
   ('topic_start', 'select, insert'), ('reading', 'select, insert, update, delete'), ('audit', 'insert'),
   ('migration', 'select'), ('repeatable_migration', 'select')) t(name, privileges)
@@ -26,7 +27,7 @@ union all
 select 'update (' || c.columns || ') on ' || c.name
 from (values
   ('ledger', 'received_at'), ('event', 'key, payload, headers, subject, source_id, forgotten_at'),
-  ('failure', 'message'),
+  ('failure', 'message'), ('local_topic', 'payload_limit'),
   ('quarantine', 'reason, detail, event_id, key, payload, headers, forgotten_at')) c(name, columns)
 where exists (select from unnest(string_to_array(c.columns, ', ')) x(name)
               where not has_column_privilege('inbox.' || c.name, x.name, 'update'))

@@ -37,10 +37,10 @@ void check_database(const Settings& settings, Reading& reading) {
     complain(reading, {"database.schema"}, "'" + schema + "' is reserved by PostgreSQL; choose another name");
   }
   const int others = settings.other_connections();
-  const int least = settings.ingest.connections + others;
+  const int least = settings.ingest_connections() + others;
   if (settings.database.connections < least) {
     complain(reading, {"database.connections", "ingest.connections"},
-             "ingest.connections (" + std::to_string(settings.ingest.connections) + ") and " +
+             "ingest.connections (" + std::to_string(settings.ingest_connections()) + ") and " +
                  std::to_string(others) + " more exceed database.connections (" +
                  std::to_string(settings.database.connections) + "); raise it to at least " + std::to_string(least));
   }
@@ -61,6 +61,32 @@ void check_kafka(const Kafka& kafka, Reading& reading) {
     const std::string place = key + "." + found->name;
     reading.findings.warning(reading.mentioned.nearest(place), place,
                              "no effect with this security.protocol; " + found->remedy);
+  }
+}
+
+bool has_own_brokers(const Handler& handler) {
+  const auto own = handler.settings.find("properties");
+  return own != handler.settings.end() && own->second.find("bootstrap.servers") != std::string::npos;
+}
+
+/// The parts that publish need brokers, also where all topics are local.
+void check_without_brokers(const Settings& settings, Reading& reading) {
+  if (settings.has_brokers()) return;
+  if (settings.outbox.relay) {
+    complain(reading, {"outbox.relay"},
+             "the relay sends messages to kafka.brokers; configure kafka, or remove this key");
+  }
+  for (std::size_t i = 0; i < settings.handlers.size(); ++i) {
+    const Handler& handler = settings.handlers[i];
+    const std::string key = item_key("handlers", i);
+    if (!handler.dead_letter_topic.empty()) {
+      complain(reading, {key + ".dead_letters.topic"},
+               "dead letters are published to kafka.brokers; configure kafka, or remove this key");
+    }
+    if (handler.plugin == "kafka" && !has_own_brokers(handler)) {
+      complain(reading, {key + ".plugin"},
+               "publishes to kafka.brokers; configure kafka, or set bootstrap.servers in settings.properties");
+    }
   }
 }
 
@@ -167,10 +193,21 @@ void check_exclude(const Settings& settings, std::size_t index, const std::strin
     }
     for (std::size_t j = 0; j < settings.topics.size(); ++j) {
       const std::string& name = settings.topics[j].name;
-      if (name.empty() || !excluded.matches(name)) continue;
+      if (name.empty() || settings.topics[j].source == Source::local || !excluded.matches(name)) continue;
       complain(reading, {place},
                "excludes '" + name + "', which is " + item_key("topics", j) + "; remove one of the two");
     }
+  }
+}
+
+/// Keys about records of Kafka.
+void check_local(const Topic& topic, const std::string& key, Reading& reading) {
+  if (!topic.pattern.empty()) {
+    complain(reading, {key + ".pattern"}, "a local topic has a name; set name, or remove source: local");
+  }
+  for (const char* name : {".exclude", ".start", ".envelope", ".custom", ".on_missing_id", ".tombstones"}) {
+    if (!reading.mentioned.has(key + name)) continue;
+    complain(reading, {key + name}, "no effect with source: local; remove this key");
   }
 }
 
@@ -200,8 +237,12 @@ void check_topic(const Settings& settings, std::size_t index, Reading& reading) 
       complain(reading, {named}, "'" + text + "' is " + item_key("topics", earlier) + " already; remove one");
     }
   }
-  check_exclude(settings, index, key, reading);
-  check_custom(topic, key, reading);
+  if (topic.source == Source::local) {
+    check_local(topic, key, reading);
+  } else {
+    check_exclude(settings, index, key, reading);
+    check_custom(topic, key, reading);
+  }
   check_retention(settings, key, topic, reading);
 }
 
@@ -388,6 +429,7 @@ void check_handler(const Settings& settings, std::size_t index, Reading& reading
 void check_together(const Settings& settings, Reading& reading) {
   check_database(settings, reading);
   check_kafka(settings.kafka, reading);
+  check_without_brokers(settings, reading);
   check_admin(settings.admin, reading);
   check_tracing(settings.tracing, reading);
   for (std::size_t i = 0; i < settings.topics.size(); ++i) check_topic(settings, i, reading);

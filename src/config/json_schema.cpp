@@ -153,7 +153,10 @@ std::string schema() {
     }
   }
   keys["type"] = "object";
-  keys["required"] = Json::array({"database", "kafka", "topics", "handlers"});
+  keys["required"] = Json::array({"database", "topics", "handlers"});
+  const Json local{{"required", Json::array({"source"})}, {"properties", {{"source", {{"const", "local"}}}}}};
+  keys["anyOf"] =
+      Json::array({{{"required", Json::array({"kafka"})}}, {{"properties", {{"topics", {{"items", local}}}}}}});
   Json out{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "inboxd configuration"}};
   out.update(keys);
   out["$defs"] = definitions();

@@ -66,7 +66,11 @@ class Loader final {
       apply_mode(key, settings.handlers.back());
       note_order(key, settings.handlers.back());
     });
+    const bool all_local =
+        std::ranges::all_of(settings.topics, [](const auto& each) { return each.source == Source::local; });
+    may_lack_kafka_ = all_local && !settings.topics.empty() && !mentioned_.has("kafka");
     require_rows(table_.settings, "");
+    if (!settings.has_brokers()) settings.outbox.relay = settings.outbox.relay && mentioned_.has("outbox.relay");
     move_password(settings);
     for (const auto& [name, text] : settings.kafka.properties) {
       const auto secret = mentioned_.secrets().find("kafka.properties." + name);
@@ -207,7 +211,7 @@ class Loader final {
   template <class Owner>
   void require_rows(const std::vector<Row<Owner>>& rows, const std::string& path) {
     for (const Row<Owner>& row : rows) {
-      if (!row.about.is_required) continue;
+      if (!row.about.is_required || (may_lack_kafka_ && row.about.key.starts_with("kafka."))) continue;
       const std::string name = row.about.key.substr(row.about.key.rfind('.') + 1);
       require(path + row.about.key, "missing; add for example '" + name + ": " + row.about.example + "'");
     }
@@ -266,6 +270,7 @@ class Loader final {
   Table table_ = settings_table();
   Mentioned mentioned_;
   Reading reading_;
+  bool may_lack_kafka_ = false;
 };
 
 Loaded unreadable(const std::string& path, const std::string& reason) {

@@ -48,8 +48,11 @@ std::string place_of_setting(const Loaded& loaded, std::size_t handler, const st
                              int column);
 
 /// The keys that differ and need a restart (restart_keys.cpp), such as `kafka.group` or `topics[0].start`; `topics` if
-/// topics were added, removed or reordered. Empty: a reload is enough.
+/// topics of Kafka were added, removed or reordered. Empty: a reload is enough.
 std::vector<std::string> restart_needed(const Settings& before, const Settings& after);
+
+/// Takes the local topics of `from` in place of those of `topics`, in the order of `from`; topics of Kafka stay.
+void take_local_topics(std::vector<Topic>& topics, const std::vector<Topic>& from);
 
 /// Takes the retention of each topic, which needs no restart, unless the list of topics has changed.
 void take_retention(std::vector<Topic>& topics, const std::vector<Topic>& from);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 
 #include "config/load.hpp"
 #include "config/settings_table.hpp"
@@ -27,6 +28,12 @@ bool are_same_entries(const std::vector<Owner>& before, const std::vector<Owner>
   return true;
 }
 
+/// A reload adds and removes local topics.
+std::vector<Topic> without_local(std::vector<Topic> topics) {
+  std::erase_if(topics, [](const Topic& topic) { return topic.source == Source::local; });
+  return topics;
+}
+
 /// Whether `key` is `whole` or below it.
 bool is_in(const std::string& key, const std::string& whole) {
   return key.starts_with(whole) && (key.size() == whole.size() || key[whole.size()] == '.' || key[whole.size()] == '[');
@@ -50,6 +57,19 @@ void take_retention(std::vector<Topic>& topics, const std::vector<Topic>& from) 
   for (std::size_t i = 0; i < topics.size(); ++i) topics[i].retention = from[i].retention;
 }
 
+void take_local_topics(std::vector<Topic>& topics, const std::vector<Topic>& from) {
+  std::vector<Topic> kept = without_local(std::move(topics));
+  topics.clear();
+  if (!are_same_entries(kept, without_local(from))) {
+    topics = std::move(kept);
+    std::copy_if(from.begin(), from.end(), std::back_inserter(topics),
+                 [](const Topic& topic) { return topic.source == Source::local; });
+    return;
+  }
+  auto next = kept.begin();
+  for (const Topic& topic : from) topics.push_back(topic.source == Source::local ? topic : std::move(*next++));
+}
+
 std::vector<std::string> restart_needed(const Settings& before, const Settings& after) {
   const Table table = settings_table();
   std::vector<std::string> out;
@@ -61,11 +81,14 @@ std::vector<std::string> restart_needed(const Settings& before, const Settings& 
     }
   }
   compare(table.settings, before, wanted, "", out);
-  if (!are_same_entries(before.topics, after.topics)) {
+  const auto kafka_before = without_local(before.topics);
+  if (!are_same_entries(kafka_before, without_local(after.topics))) {
     out.push_back("topics");
   } else {
-    for (std::size_t i = 0; i < before.topics.size(); ++i) {
-      compare(table.topics, before.topics[i], after.topics[i], "topics[" + std::to_string(i) + "].", out);
+    std::size_t read = 0;
+    for (std::size_t i = 0; i < after.topics.size(); ++i) {
+      if (after.topics[i].source == Source::local) continue;
+      compare(table.topics, kafka_before[read++], after.topics[i], "topics[" + std::to_string(i) + "].", out);
     }
   }
   // A reload may add and remove handlers; the others are matched by name.

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -119,10 +120,14 @@ struct CustomRules {
 /// How long something is kept; nullopt = forever.
 using Keep = std::optional<milliseconds>;
 
+/// kafka: records of a Kafka topic. local: events that an application enqueues in the database.
+enum class Source { kafka, local };
+
 struct Topic {
   std::string name;                            ///< exact name; empty if there is a pattern
   std::string pattern;                         ///< regular expression beginning with ^
   std::vector<std::string> exclude;            ///< names with *, or expressions beginning with ^
+  Source source = Source::kafka;
   StartAt start;
   EnvelopeKind envelope = EnvelopeKind::automatic;
   bool strict = false;                         ///< all attributes that an envelope requires have to be there
@@ -153,6 +158,13 @@ struct Dispatch {
   int in_hand_events = 20'000;
   std::size_t in_hand_bytes = 64 << 20;
   bool operator==(const Dispatch&) const = default;
+};
+
+/// The reader of enqueued events.
+struct Local {
+  milliseconds poll{10};
+  milliseconds lease{10'000};
+  bool operator==(const Local&) const = default;
 };
 
 enum class Backoff { fixed, linear, exponential };
@@ -358,6 +370,7 @@ struct Settings {
   Kafka kafka;
   std::vector<Topic> topics;
   Ingest ingest;
+  Local local;
   Dispatch dispatch;
   std::vector<Handler> handlers;
   Outbox outbox;
@@ -368,10 +381,24 @@ struct Settings {
   milliseconds drain{25'000};
   milliseconds liveness_grace{60'000};
 
-  /// Connections besides ingest's and the handlers': control, settler, claimer, maintenance, relay, and admin
-  /// operations.
-  int other_connections() const { return 4 + (outbox.relay ? 1 : 0) + (admin.is_off() ? 0 : 1); }
+  bool has_local_topics() const { return has(Source::local); }
+  /// Without brokers, the daemon runs on the database alone: all topics are local.
+  bool has_brokers() const { return !kafka.brokers.empty(); }
+  bool reads_kafka() const { return has_brokers() && (topics.empty() || has(Source::kafka)); }
+
+  /// Connections that store batches of Kafka.
+  int ingest_connections() const { return reads_kafka() ? ingest.connections : 0; }
+  /// Connections besides these and the handlers': control, settler, claimer, maintenance, the reader of local events,
+  /// relay, and admin operations.
+  int other_connections() const {
+    return 4 + (has_local_topics() ? 1 : 0) + (outbox.relay ? 1 : 0) + (admin.is_off() ? 0 : 1);
+  }
   bool operator==(const Settings&) const = default;
+
+ private:
+  bool has(Source source) const {
+    return std::any_of(topics.begin(), topics.end(), [&](const Topic& topic) { return topic.source == source; });
+  }
 };
 
 }  // namespace inboxd::config

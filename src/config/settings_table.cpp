@@ -27,9 +27,10 @@ Table settings_table() {
   Table table;
   table.groups = {
       {"database", "The PostgreSQL database that holds the inbox."},
-      {"kafka", "The Kafka cluster to read."},
+      {"kafka", "The Kafka cluster to read; may be left out if all topics are local."},
       {"topics", "The topics to read; at least one."},
       {"ingest", "How records are stored."},
+      {"local", "How events that the application enqueues are read."},
       {"dispatch", "How stored events reach the handlers."},
       {"handlers", "The handlers of events; at least one."},
       {"handler_defaults", "Defaults for all handlers."},

@@ -28,7 +28,7 @@ void add_database(std::vector<Row<Settings>>& rows) {
              "a lower-case SQL name: letters, digits and _, at most 63"),
       &Database::schema);
   add(number("database.connections", 4, 1'000,
-             "The most connections the daemon opens: ingest.connections, 5 more, and `concurrency` of each handler "
+             "The most connections the daemon opens: ingest.connections, 6 more, and `concurrency` of each handler "
              "that writes in the settling transaction. After a reload, calls still running keep theirs in addition."),
       &Database::connections);
   add(flag("database.prepare", "Prepare statements; false for a pooler without support for prepared statements."),
@@ -108,6 +108,10 @@ std::vector<Row<Topic>> topic_rows() {
                      "^(\\^.{0,999}|[a-zA-Z0-9._*-]{1,249})$",
                      "a topic's name, in which * stands for any characters, or an expression that begins with ^")),
       &Topic::exclude);
+  add(choice("source", {"kafka", "local"},
+             "Records of a Kafka topic, or local: events that the application enqueues with inbox.enqueue, in its own "
+             "transactions in this database. If all topics are local, `kafka` may be left out."),
+      &Topic::source);
   add(start({"beginning", "end", "committed"},
             "Where to read a partition from. Ignored once a position is stored. With end or a time, reading never "
             "starts after the group's committed offset."),
@@ -203,12 +207,26 @@ void add_ingest(std::vector<Row<Settings>>& rows) {
       &Ingest::run_events);
 }
 
+void add_local(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::local, member));
+  };
+  add(duration("local.poll", 1, 10 * second,
+               "The pause between two reads that find no enqueued event, and so the most reads a second: 100 at 10ms. "
+               "A single instance reads."),
+      &Local::poll);
+  add(duration("local.lease", second, 10 * minute,
+               "After so long without a heartbeat of the instance that reads enqueued events, another takes over."),
+      &Local::lease);
+}
+
 }  // namespace
 
 void add_intake_rows(Table& table) {
   add_database(table.settings);
   add_kafka(table.settings);
   add_ingest(table.settings);
+  add_local(table.settings);
   table.topics = topic_rows();
 }
 

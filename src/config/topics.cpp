@@ -72,6 +72,16 @@ std::vector<std::string> Topics::excluded() const {
   return out;
 }
 
+std::vector<Topic> kafka_topics(const std::vector<Topic>& topics) {
+  std::vector<Topic> out;
+  std::vector<std::string> local;
+  for (const Topic& topic : topics) {
+    topic.source == Source::local ? local.push_back(topic.name) : out.push_back(topic);
+  }
+  if (!out.empty()) out.front().exclude.insert(out.front().exclude.end(), local.begin(), local.end());
+  return out;
+}
+
 Policy policy_of(const Handler& handler) {
   Policy out{handler.retry, handler.expire_after};
   if (!handler.unwrapped.empty()) out.topics = std::make_shared<const Topics>(handler.unwrapped);

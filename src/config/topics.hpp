@@ -76,6 +76,9 @@ class Topics final {
   std::vector<std::unique_ptr<Expression>> excluded_;
 };
 
+/// The topics to read from Kafka. Their patterns do not match the names of local topics.
+std::vector<Topic> kafka_topics(const std::vector<Topic>& topics);
+
 Policy policy_of(const Handler& handler);
 
 /// Of a topic whose events a handler gets.

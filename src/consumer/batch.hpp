@@ -62,6 +62,9 @@ struct Batch {
   std::vector<inbox::QuarantinedRecord> rejected;
   std::vector<RefusedRecord> refused;  ///< they and all later records of their partitions are left out
 
+  std::vector<inbox::StagedEvent> staged;  ///< of local events, in place of `messages`
+
+  std::size_t records() const { return messages.size() + staged.size(); }
   bool empty() const { return parts.empty(); }
 };
 

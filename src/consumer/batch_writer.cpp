@@ -174,6 +174,7 @@ inbox::IngestBatch BatchWriter::without_runs(const Batch& batch) {
   }
   ingest.events = batch.events;
   ingest.rejected = batch.rejected;
+  ingest.staged = batch.staged;
   return ingest;
 }
 
@@ -189,7 +190,7 @@ void BatchWriter::route_and_reserve(Plan& plan, const Batch& batch, bool may_lea
   plan.handlers = route(batch.events, shards, routing_.get(), topic_of, settings_.ingest.run_events, plan.has_handler);
   plan.reservations.reserve(plan.handlers.size());
   const std::size_t bytes_per_event =
-      sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.messages.size(), 1);
+      sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.records(), 1);
   for (HandlerRuns& planned : plan.handlers) {
     const std::size_t bytes = bytes_per_event * static_cast<std::size_t>(planned.events);
     if (!planned.ordered_shard) {
@@ -319,7 +320,7 @@ void BatchWriter::report(const Batch& batch, const inbox::IngestResult& result) 
   counts_.conflicts += static_cast<std::uint64_t>(result.conflicts);
   counts_.quarantined += rejected.size();
   counts_.mismatches += result.mismatched.size();
-  counts_.batch_records.observe(static_cast<double>(batch.messages.size()));
+  counts_.batch_records.observe(static_cast<double>(batch.records()));
   if (result.conflicts > 0) {
     log_.error("ingest.event_id_conflict", {{"conflicts", result.conflicts}});
   }

@@ -48,7 +48,9 @@ Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, in
       watchdog_{watchdog},
       log_{log},
       tracer_{tracer},
-      topics_{settings.topics},
+      reads_kafka_{settings.reads_kafka()},
+      topics_{config::kafka_topics(settings.topics)},
+      local_{settings, owner, registrations, hand_off, counts_, status_, watchdog, log, tracer},
       poller_{status_, log},
       member_watch_{settings.kafka, topics_, log} {
   status_.name_brokers(settings.kafka.brokers);
@@ -79,10 +81,16 @@ std::optional<base::Problem> Consumer::make_query_client() {
 }
 
 std::optional<base::Problem> Consumer::start() {
+  if (settings_.has_local_topics()) read_local_topics();
+  if (!reads_kafka_) return std::nullopt;
   if (auto problem = start_clients()) return problem;
   watch_thread_ = std::thread{[this] { watch(); }};
   pthread_setname_np(watch_thread_.native_handle(), "member watch");
   return std::nullopt;
+}
+
+void Consumer::read_local_topics() {
+  if (!local_.is_running()) local_.start();
 }
 
 std::optional<base::Problem> Consumer::start_clients() {
@@ -178,12 +186,15 @@ void Consumer::remake() {
 
 void Consumer::request_stop() {
   stop_.request();
+  local_.request_stop();
   const base::Lock lock{mutex_};
   for (auto& ingester : ingesters_) ingester->request_stop();
 }
 
 void Consumer::finish_intake() {
   if (watch_thread_.joinable()) watch_thread_.join();
+  local_.request_stop();
+  local_.join();
   // The ingesters end first, so that the poll thread commits their last offsets before it leaves the group.
   for (Ingester* const ingester : ingesters()) {
     ingester->request_stop();
@@ -214,6 +225,7 @@ std::vector<base::Loop> Consumer::loops() const {
   std::vector<base::Loop> out;
   if (!ingesters_.empty()) out.push_back({"poller", poller_.heartbeat().last()});  // none while clients are replaced
   for (const auto& ingester : ingesters_) out.push_back({ingester->name(), ingester->heartbeat().last()});
+  if (local_.is_running()) out.push_back({"local reader", local_.heartbeat().last()});
   return out;
 }
 

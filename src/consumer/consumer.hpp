@@ -16,6 +16,7 @@
 #include "config/topics.hpp"
 #include "consumer/hand_off.hpp"
 #include "consumer/ingester.hpp"
+#include "consumer/local_source.hpp"
 #include "consumer/member_watch.hpp"
 #include "consumer/partition_status.hpp"
 #include "consumer/poller.hpp"
@@ -23,9 +24,9 @@
 
 namespace inboxd::consumer {
 
-/// From Kafka into the inbox: the poll thread and the ingesters, and a thread that replaces them and their clients if
-/// the client library is stuck, or certificates were rotated. Construct → start() → request_stop() → join();
-/// stopping twice is allowed. All arguments outlive it.
+/// Into the inbox. For local topics: the reader of enqueued events. For Kafka's topics: the poll thread and the
+/// ingesters, and a thread that replaces them and their clients if the client library is stuck, or certificates were
+/// rotated. Construct → start() → request_stop() → join(); stopping twice is allowed. All arguments outlive it.
 class Consumer final {
  public:
   Consumer(const config::Settings& settings, const base::Uuid& owner, inbox::Registrations& registrations,
@@ -36,6 +37,8 @@ class Consumer final {
 
   /// Makes the Kafka clients and starts the threads. The problem is a property that the client library refuses.
   std::optional<base::Problem> start();
+  /// Starts the reader of enqueued events unless it runs. It reads all local topics that are declared.
+  void read_local_topics();
   void request_stop();
   /// Waits until nothing more is stored or handed over; the poll thread leaves the group meanwhile.
   void finish_intake();
@@ -46,6 +49,8 @@ class Consumer final {
   std::atomic<bool>& quarantine_is_full() { return counts_.quarantine_is_full; }
   const Poller& poller() const { return poller_; }
   const PartitionStatus& status() const { return status_; }
+  /// Whether the poll thread runs.
+  bool reads_kafka() const { return reads_kafka_; }
   /// The poll thread and the ingesters. Any thread.
   std::vector<base::Loop> loops() const;
   /// The client for queries; null before start. Held, because it may be replaced. Any thread.
@@ -73,9 +78,11 @@ class Consumer final {
   inbox::Watchdog& watchdog_;
   base::Logger& log_;
   trace::Tracer* const tracer_;
+  const bool reads_kafka_;  ///< a reload changes the local topics in the settings
   config::Topics topics_;
   IngestCounts counts_;
   PartitionStatus status_;
+  LocalSource local_;
   Poller poller_;
   kafka::Client client_;
   std::chrono::seconds unjoined_limit_{};

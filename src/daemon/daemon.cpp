@@ -61,7 +61,8 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                     [this](std::int32_t id) { dispatcher_.notify_fed(id); }},
                    watchdog_,
                    log},
-      own_sessions_{settings.ingest.connections + 2 + (settings.outbox.relay ? 1 : 0)} {
+      own_sessions_{settings.ingest_connections() + 2 + (settings.has_local_topics() ? 1 : 0) +
+                    (settings.outbox.relay ? 1 : 0)} {
   watchdog_.server().set_owner(owner);
 }
 

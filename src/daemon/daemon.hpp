@@ -77,6 +77,8 @@ class Daemon final {
   void replace_handlers(PreparedHandlers prepared);
   /// Ends the handlers of a refused reload. Any thread.
   void discard(std::vector<dispatcher::HandlerSetup> handlers) { dispatcher_.discard(std::move(handlers)); }
+  /// For a reload that adds the first local topic.
+  void read_local_topics() { consumer_.read_local_topics(); }
   void set_retention(const config::Settings& settings) { maintenance_.set_retention(settings); }
   /// Pauses or resumes all handlers in this instance; false: nothing changed. Any thread.
   bool pause_all(bool paused, const std::string& actor);
@@ -128,7 +130,7 @@ class Daemon final {
   consumer::Consumer consumer_;
   ActivitySampler activity_;  ///< maintenance thread
   maintenance::Maintenance maintenance_;
-  const std::int64_t own_sessions_;  ///< of ingesters, settler, maintenance and relay
+  const std::int64_t own_sessions_;  ///< of ingesters, local reader, settler, maintenance, relay
 
   mutable base::Mutex handlers_mutex_;
   std::map<std::int32_t, std::string> handlers_ GUARDED_BY(handlers_mutex_);

@@ -38,7 +38,9 @@ std::vector<base::Logger::Kind> with_all_errors(std::vector<base::Logger::Kind> 
 }
 
 void gather(const Daemon& daemon, Figures& out) {
-  out.last_poll = wall_time_of(daemon.consumer().poller().heartbeat().last());
+  if (daemon.consumer().reads_kafka()) {
+    out.last_poll = wall_time_of(daemon.consumer().poller().heartbeat().last());
+  }
   out.last_settle = wall_time_of(daemon.settler().heartbeat().last());
   out.is_paused = daemon.is_paused();
   out.partitions = daemon.consumer().status().entries();

@@ -16,6 +16,7 @@
 #include "inbox/connection_limits.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
+#include "inbox/local_events.hpp"
 #include "inbox/repeated_registration.hpp"
 #include "operations/handler_agreement.hpp"
 #include "transaction/handler_transaction.hpp"
@@ -171,6 +172,15 @@ void look_at_limits(inbox::Connection& connection, int needed, base::Logger& log
   for (const std::string& low : out.low_limits) log.warn("daemon.connection_limit_low", {{"limit", low}});
 }
 
+std::vector<inbox::LocalTopic> local_topics_of(const config::Settings& settings) {
+  std::vector<inbox::LocalTopic> out;
+  for (const config::Topic& topic : settings.topics) {
+    if (topic.source != config::Source::local) continue;
+    out.push_back({topic.name, static_cast<std::int64_t>(topic.payload_limit)});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::unique_ptr<transaction::SqlResult> RecordingDescriber::describe(const transaction::SqlStatement& statement) {
@@ -208,7 +218,7 @@ inbox::InstanceIdentity identity_of(const base::Uuid& instance_id, const config:
 }
 
 int connections_needed(const std::vector<Writer>& writers, const config::Settings& settings) {
-  int needed = settings.ingest.connections + settings.other_connections();
+  int needed = settings.ingest_connections() + settings.other_connections();
   for (const Writer& writer : writers) needed += writer.concurrency;
   return needed;
 }
@@ -223,7 +233,7 @@ std::optional<base::Problem> connections_problem(const std::vector<Writer>& writ
   return base::Problem{"database.connections is " + std::to_string(settings.database.connections) + ", but " +
                        std::to_string(needed) +
                        " are needed: `concurrency` of each handler that writes in transactions (" + list +
-                       "), ingest.connections (" + std::to_string(settings.ingest.connections) + ") and " +
+                       "), ingest.connections (" + std::to_string(settings.ingest_connections()) + ") and " +
                        std::to_string(settings.other_connections()) + " more; raise it, or lower concurrency"};
 }
 
@@ -237,6 +247,11 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
   const auto failure = inbox::database_failure_of([&] {
     retired = inbox::find_retired(connection, settings.handlers);
     clash = inbox::find_alias_clash(connection, settings.handlers);
+    const auto read = inbox::find_local_clash(connection, local_topics_of(file.settings));
+    if (read && !clash) {
+      clash = base::Problem{"topic " + *read + " was read from Kafka into this database, so no local topic can have " +
+                            "this name; choose another"};
+    }
   });
   if (failure) out.refusal = refusal_of(*failure, "handlers could not be looked up");
   if (clash) out.refusal = Refusal{ExitCode::configuration, clash->message};
@@ -256,6 +271,12 @@ PreparedHandlers prepare_handlers(inbox::Connection& connection, const config::S
   }
   if (!out.refusal) {
     register_until_certain(connection, settings, instance, before, is_in_force, watchdog, log, loaded, out);
+  }
+  if (!out.refusal) {
+    // After the handlers: an event that is enqueued from now on is routed to all of them.
+    const auto undeclared =
+        inbox::database_failure_of([&] { inbox::declare_local(connection, local_topics_of(file.settings)); });
+    if (undeclared) out.refusal = refusal_of(*undeclared, "local topics could not be declared");
   }
   if (!out.refusal) look_at_limits(connection, connections_needed(writers, settings), log, out);
   for (auto& [place, setup] : loaded) {

@@ -108,12 +108,14 @@ void Reload::take(Read read) {
   settings.handlers = std::move(read.loaded.settings.handlers);
   settings.log = read.loaded.settings.log;
   settings.retention = read.loaded.settings.retention;
+  config::take_local_topics(settings.topics, read.loaded.settings.topics);
   config::take_retention(settings.topics, read.loaded.settings.topics);
   settings.drain = read.loaded.settings.drain;
   loaded_.origins = std::move(read.loaded.origins);
   loaded_.secrets = std::move(read.loaded.secrets);
   loaded_.text = std::move(read.loaded.text);
   daemon_.set_retention(settings);
+  if (settings.has_local_topics()) daemon_.read_local_topics();
   log_.set_level(settings.log.level);
   log_.set_format(format_of(settings.log));
   base::report_crashes(format_of(settings.log));

@@ -125,7 +125,7 @@ std::optional<ExitCode> end_by_itself(Running& parts) {
   if (parts.daemon.failed()) return ExitCode::try_again;
   if (!parts.until_idle || parts.reload.is_pending()) return std::nullopt;
   const auto client = parts.daemon.consumer().query_client();
-  if (client == nullptr) return std::nullopt;  // being replaced
+  if (client == nullptr && parts.daemon.consumer().reads_kafka()) return std::nullopt;  // being replaced
   switch (parts.until_idle->check(client.get(), parts.daemon.handlers())) {
     case UntilIdle::State::busy:
       return std::nullopt;

@@ -5,6 +5,7 @@
 #include "config/suggest.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/local_events.hpp"
 #include "inbox/shard_position.hpp"
 #include "inbox/upkeep.hpp"
 #include "kafka/end_offsets.hpp"
@@ -19,8 +20,7 @@ constexpr std::chrono::milliseconds query_limit{5'000};
 }  // namespace
 
 UntilIdle::UntilIdle(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log)
-    : settings_{settings},
-      topics_{settings.topics},
+    : topics_{config::kafka_topics(settings.topics)},
       connection_{settings.database, "until-idle", watchdog, log},
       log_{log} {
   connection_.set_deadline(std::min(settings.database.deadline, query_limit));
@@ -29,17 +29,17 @@ UntilIdle::UntilIdle(const config::Settings& settings, inbox::Watchdog& watchdog
 UntilIdle::State UntilIdle::check(rd_kafka_t* client, const std::map<std::int32_t, std::string>& handlers) {
   std::vector<std::string> names;
   for (const auto& [id, name] : handlers) names.push_back(name);
-  if (!ends_known_ && !find_ends(client)) return State::busy;
+  if (client != nullptr && !ends_known_ && !find_ends(client)) return State::busy;
   bool is_settled = false;
   const auto failure =
       inbox::failure_of([&] {
-        if (!positions_reached()) return;
+        if (!positions_reached() || !local_events_stored()) return;
         is_settled = inbox::count_pending(connection_, names) == 0;
         if (!is_settled) inbox::close_idle_windows(connection_, names);
       });
   if (failure) log_.debug("daemon.idle_check_failed", {{"error", failure->message}});
   if (!is_settled) return State::busy;
-  const auto held = held_back(client);
+  const auto held = client == nullptr ? std::nullopt : held_back(client);
   if (held == State::busy) return State::busy;
   if (halted_.empty() && absent_.empty()) return held.value_or(State::idle);
   log_stuck();
@@ -60,7 +60,7 @@ bool UntilIdle::find_ends(rd_kafka_t* client) {
       ends[{name, partition}] = bounds.value().high;
     }
   }
-  for (const config::Topic& topic : settings_.topics) {
+  for (const config::Topic& topic : topics_.entries()) {
     const bool is_listed = std::find(names.value().begin(), names.value().end(), topic.name) != names.value().end();
     if (topic.name.empty() || is_listed) continue;
     absent_.emplace(topic.name, config::remedy_for_topic(topic.name, names.value()));
@@ -116,6 +116,12 @@ bool UntilIdle::positions_reached() {
     ++end;
   }
   return true;
+}
+
+bool UntilIdle::local_events_stored() {
+  const auto [first, last] = inbox::local_numbers(connection_);
+  if (!last_local_) last_local_ = last.value_or(0);
+  return !first || *first > *last_local_;
 }
 
 void UntilIdle::log_stuck() const {

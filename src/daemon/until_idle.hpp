@@ -27,20 +27,22 @@ class UntilIdle final {
     stuck,  ///< only work for an operator is left: a halted partition, a missing topic; see the log
     held,   ///< an open transaction hides records that were there at the start; see the log
   };
-  /// Cheap enough for a few times a second. `handlers`: the running handlers.
+  /// Cheap enough for a few times a second. `client`: null if no topic of Kafka is read. `handlers`: the running
+  /// handlers.
   State check(rd_kafka_t* client, const std::map<std::int32_t, std::string>& handlers);
 
  private:
   bool find_ends(rd_kafka_t* client);
   bool positions_reached();
+  bool local_events_stored();
   std::optional<State> held_back(rd_kafka_t* client);
   void log_stuck() const;
 
-  const config::Settings& settings_;
   const config::Topics topics_;
   inbox::Connection connection_;
   base::Logger& log_;
   bool ends_known_ = false;
+  std::optional<std::int64_t> last_local_;  ///< the highest number of an enqueued event at the start
   std::map<kafka::TopicPartition, std::int64_t> ends_;  ///< not reached yet: before the first open transaction
   std::map<kafka::TopicPartition, std::int64_t> highs_;  ///< ends of all records, where a transaction was open
   std::map<kafka::TopicPartition, std::string> halted_;  ///< of these handlers, at the last check, with reasons

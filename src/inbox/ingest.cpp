@@ -31,6 +31,7 @@ struct Arrays {
   ArrayParameter q_shard{Type::int4}, q_offset{Type::int8}, q_reason{Type::text}, q_detail{Type::text},
       q_key{Type::bytea}, q_payload{Type::bytea}, q_size{Type::int8}, q_digest{Type::int8}, q_headers{Type::bytea},
       q_kafka{Type::timestamptz};
+  ArrayParameter staged_id{Type::int8}, staged_event{Type::uuid};
 
  private:
   Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, std::size_t payload_bytes);
@@ -76,6 +77,10 @@ Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, s
     run_fence.add(run.sequence_fence);
   }
   for (const QuarantinedRecord& record : batch.rejected) add_quarantined(record);
+  for (const StagedEvent& staged : batch.staged) {
+    staged_id.add(staged.id);
+    staged_event.add(staged.event_id);
+  }
 }
 
 void Arrays::add_event(const event::Event& event) {
@@ -117,7 +122,7 @@ pqxx::params Arrays::parameters(const IngestBatch& batch, bool expects_duplicate
   add(std::array{&kafka, &deliver_at, &run_handler, &run_shard, &run_pending, &run_events, &run_lease, &run_sequence,
                  &run_fence, &run_due});
   add(std::array{&q_shard, &q_offset, &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers,
-                 &q_kafka});
+                 &q_kafka, &staged_id, &staged_event});
   return out;
 }
 

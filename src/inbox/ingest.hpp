@@ -49,6 +49,12 @@ struct QuarantinedRecord {
 /// Makes a sentence fit for `detail`: a line of limited length.
 std::string quarantine_detail(std::string_view sentence);
 
+/// A row of local_event that an event of the batch comes from.
+struct StagedEvent {
+  std::int64_t id = 0;
+  base::Uuid event_id;
+};
+
 /// An ingest transaction. Its events and records are views into memory that must outlive the call.
 struct IngestBatch {
   base::Uuid owner;
@@ -58,6 +64,7 @@ struct IngestBatch {
   std::vector<event::Event> events;  ///< by shard, then offset
   std::vector<PlannedRun> runs;
   std::vector<QuarantinedRecord> rejected;
+  std::vector<StagedEvent> staged;  ///< deleted with the transaction; if any is gone, all shards are mismatched
 };
 
 struct BornRun {

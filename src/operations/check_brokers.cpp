@@ -54,7 +54,7 @@ void check_ledger(const config::Settings& settings, rd_kafka_t* client, const st
                   std::chrono::milliseconds patience, FoundList& out) {
   const auto& ledger = settings.retention.ledger;
   if (!ledger) return;
-  const config::Topics configured{settings.topics};
+  const config::Topics configured{config::kafka_topics(settings.topics)};
   std::vector<std::string> read;
   for (const std::string& topic : topics) {
     if (configured.find(topic) != nullptr) read.push_back(topic);
@@ -176,6 +176,7 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
   wanted.properties = configured.properties;
   // A listener with another protocol closes the connection.
   wanted.properties.try_emplace("log.connection.close", "true");
+  if (!settings.has_brokers()) return {};
   FoundList out = check_kafka_files(settings);
   if (!out.empty()) return out;
   auto conf = kafka::make_conf(wanted);
@@ -201,7 +202,8 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
     return out;
   }
   std::vector<std::string> names;
-  for (const auto& topic : settings.topics) {
+  const auto read = config::kafka_topics(settings.topics);
+  for (const auto& topic : read) {
     if (!topic.name.empty()) names.push_back(topic.name);
   }
   const auto described = kafka::describe_topics(client, names, patience);
@@ -209,8 +211,8 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
     out.push_back({Kind::unreachable, subject, described.problem().message});
     return out;
   }
-  const config::Topics all_topics{settings.topics};
-  for (const auto& topic : settings.topics) {
+  const config::Topics all_topics{read};
+  for (const auto& topic : read) {
     out.push_back(topic.name.empty() ? check_pattern(topic.pattern, all_topics, topics)
                                      : check_topic(topic.name, topics, described.value()));
   }

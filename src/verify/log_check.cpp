@@ -41,19 +41,23 @@ class LogCheck final {
         request_{request},
         state_{std::move(state)},
         out_{out},
-        topics_{around.settings.topics},
+        topics_{config::kafka_topics(around.settings.topics)},
         moment_{read_moment(around.connection)} {}
 
   void run() {
     auto parts = log_parts(around_.connection, partitions_of(around_, request_));
-    std::set<std::string> unknown;
+    std::set<std::string> unknown, local;
     std::erase_if(parts, [&](const LogPart& one) {
+      if (one.state.source == "local") return local.insert(one.state.topic), true;
       if (topics_.find(one.state.topic) != nullptr) return false;
       unknown.insert(one.state.topic);
       return true;
     });
     for (const auto& topic : unknown) {
       out_.remarks.push_back("topic " + topic + " was not read: it is not configured, so no rule decodes its records");
+    }
+    for (const auto& topic : local) {
+      out_.remarks.push_back("topic " + topic + " has no log: it is local, so its events are in the database alone");
     }
     if (!connect()) return;
     if (!moment_.may_read_payloads) {

@@ -21,6 +21,14 @@ void run(const Surroundings& around, const Request& request, Report& out) {
     return;
   }
   if (request.database) verify_database(around, request, out);
+  if (request.kafka && !around.settings.reads_kafka()) {
+    if (!request.database) {
+      out.failure = base::Problem{"all topics are local, so there is no log to read; leave out --against", "no"};
+      return;
+    }
+    out.remarks.push_back("no log was read: all topics are local, so their events are in the database alone");
+    return;
+  }
   if (request.kafka && !out.interrupted) verify_logs(around, request, std::move(state).value(), out);
 }
 

@@ -33,10 +33,13 @@ std::string text_of(const HandlerText& handler) {
 
 }  // namespace
 
-ConfigText::ConfigText(const Database& database, const Kafka& broker)
+ConfigText::ConfigText(const Database& database, const Kafka& broker) : ConfigText{database} {
+  brokers = broker.brokers();
+}
+
+ConfigText::ConfigText(const Database& database)
     : url{database.url()},
       schema{database.schema()},
-      brokers{broker.brokers()},
       kafka{{"session.timeout.ms", "1000"},
             {"heartbeat.interval.ms", "300"},
             {"fetch.wait.max.ms", "50"},
@@ -55,10 +58,12 @@ std::string ConfigText::text() const {
   };
   const std::string place = url.starts_with('{') ? url : "\"" + url + "\"";  // a form, as {file: /path}
   std::string out = "database: {url: " + place + ", schema: " + schema + more("database") + "}\n";
-  out += "kafka:\n  brokers: " + brokers + "\n  group: " + group + "\n";
-  if (!instance_id.empty()) out += "  instance_id: " + instance_id + "\n";
-  out += "  properties:\n";
-  for (const auto& [name, value] : kafka) out += "    " + name + ": " + value + "\n";
+  if (!brokers.empty()) {
+    out += "kafka:\n  brokers: " + brokers + "\n  group: " + group + "\n";
+    if (!instance_id.empty()) out += "  instance_id: " + instance_id + "\n";
+    out += "  properties:\n";
+    for (const auto& [name, value] : kafka) out += "    " + name + ": " + value + "\n";
+  }
   out += "topics:\n";
   for (const std::string& topic : topics) out += "  - " + topic + "\n";
   out += "handlers:\n";

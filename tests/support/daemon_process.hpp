@@ -25,10 +25,11 @@ struct HandlerText {
 /// An inboxd.yaml with test defaults: short sessions, short leases, fast polling.
 struct ConfigText {
   ConfigText(const Database& database, const Kafka& kafka);
+  explicit ConfigText(const Database& database);  ///< without Kafka
 
   std::string url;
   std::string schema;
-  std::string brokers;
+  std::string brokers;  ///< empty: no section kafka
   std::string group = random_name("group");
   std::string instance_id = {};
   std::map<std::string, std::string> kafka;

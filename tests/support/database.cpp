@@ -156,7 +156,7 @@ Database::~Database() {
 
 void apply_roles(const Database& database, const std::string& prefix) {
   Command command{{"psql", "-qX", "-v", "schema=" + database.schema()}};
-  for (const std::string role : {"owner", "ingest", "worker", "reader", "monitor", "publisher"}) {
+  for (const std::string role : {"owner", "ingest", "worker", "reader", "monitor", "publisher", "enqueuer"}) {
     command.arguments.insert(command.arguments.end(), {"-v", role + "=" + prefix + "_" + role});
   }
   command.arguments.insert(command.arguments.end(), {"-f", "sql/roles.sql", database.url()});

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "inbox/local_events.hpp"
 #include "integration/support/roles_fixture.hpp"
 #include "operations/backfill_queries.hpp"
 #include "operations/dead_queries.hpp"
@@ -152,6 +153,9 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "instance: ingest insert select update, reader select, worker delete insert select update\n"
         "ledger: ingest insert select update(received_at), reader select, worker delete select update(received_at)\n"
         "ledger_trim: ingest select, reader select, worker select update\n"
+        "local_event: ingest delete select, reader select, worker select\n"
+        "local_reader: ingest select update, reader select, worker select\n"
+        "local_topic: ingest insert select update(payload_limit), reader select, worker select\n"
         "migration: ingest select, reader select, worker select\n"
         "outbox: ingest select, reader select, worker delete insert select\n"
         "outbox_lane: ingest select, reader select, worker delete insert select update\n"
@@ -270,6 +274,43 @@ TEST_CASE("an application's role may publish and nothing else") {
   }
 }
 
+TEST_CASE("an application's role may enqueue and nothing else") {
+  Inbox inbox;
+  RolesFixture roles{inbox};
+  inbox::declare_local(inbox.connection(), {{"signup", 1 << 20}});
+  Session application{roles.settings_of({"enqueuer"}).url, inbox.database().schema()};
+  application.run(
+      "create function pg_temp.length(bytea) returns int language plpgsql as 'begin raise exception ''called''; end'; "
+      "create temp table local_topic (topic text); set search_path = pg_temp, pg_catalog");
+  const std::string id = application.text("select inbox.enqueue('signup', 'made', '{}', key => 'k')");
+  application.run("select inbox.enqueue('signup', 'made', '{}'::jsonb, headers => '{\"a\": \"b\"}')");
+  application.run("select inbox.enqueue('signup', 'made', '\\x00'::bytea)");
+  application.run("select inbox.enqueue_batch('signup', '{a,b}', '{\\x00,\\x01}'::bytea[])");
+  application.run("select inbox.enqueue_batch('signup', null, array['{}']::jsonb[], key => '{k}')");
+  CHECK(inbox.database().number("select count(*) from inbox.local_event") == 6);
+  CHECK(inbox.database().text("select event_id from inbox.local_event order by local_id limit 1") == id);
+  for (const auto& row : inbox.database().rows("select relname from pg_class where relnamespace = $1::regnamespace and "
+                                               "relkind in ('r', 'p', 'v')",
+                                               {inbox.database().schema()})) {
+    CAPTURE(*row[0]);
+    CHECK_THROWS_WITH(application.run("select 1 from inbox." + *row[0]),
+                      Catch::Matchers::ContainsSubstring("permission denied"));
+  }
+  for (const char* const change :
+       {"insert into inbox.local_event (shard_id, event_id, event_type) values (1, gen_random_uuid(), 'a')",
+        "delete from inbox.local_event", "select inbox.declare_local('{a}', '{1}')",
+        "select inbox.publish('orders', 'k', '{}')", "select inbox.make_partitions(1)"}) {
+    CAPTURE(change);
+    CHECK_THROWS_WITH(application.run(change), Catch::Matchers::ContainsSubstring("permission denied"));
+  }
+  for (const char* const role : {"reader", "ingest", "publisher"}) {
+    CAPTURE(role);
+    Session other{roles.settings_of({role}).url, inbox.database().schema()};
+    CHECK_THROWS_WITH(other.run("select inbox.enqueue('signup', 'made', '{}')"),
+                      Catch::Matchers::ContainsSubstring("permission denied"));
+  }
+}
+
 TEST_CASE("a monitoring role reads all tables and views but for the content of events") {
   Inbox inbox;
   RolesFixture roles{inbox};
@@ -291,7 +332,8 @@ TEST_CASE("a monitoring role reads all tables and views but for the content of e
         "delivery.last_error delivery.order_key edit.headers edit.payload event.headers event.key event.payload "
         "event.source_id event.subject events.headers events.key events.payload events.source_id events.subject "
         "failure.message "
-        "failures.message handler.paused_reason lanes.key lanes.key_text lanes.last_error outbox.headers outbox.key "
+        "failures.message handler.paused_reason lanes.key lanes.key_text lanes.last_error local_event.headers "
+        "local_event.key local_event.payload local_reader.fence outbox.headers outbox.key "
         "outbox.payload outbox_lane.error outbox_lane.key outbox_waiting.headers outbox_waiting.key "
         "outbox_waiting.payload quarantine.detail quarantine.headers quarantine.key quarantine.payload "
         "quarantined.detail quarantined.headers quarantined.key quarantined.payload relay.fence "

@@ -10,7 +10,7 @@ RolesFixture::RolesFixture(Inbox& inbox) : inbox_{inbox}, prefix_{random_name("r
 }
 
 RolesFixture::~RolesFixture() {
-  for (const char* role : {"login", "owner", "ingest", "worker", "reader", "monitor", "publisher"}) {
+  for (const char* role : {"login", "owner", "ingest", "worker", "reader", "monitor", "publisher", "enqueuer"}) {
     run("drop owned by " + name(role) + "; drop role " + name(role));
   }
 }
@@ -18,7 +18,7 @@ RolesFixture::~RolesFixture() {
 void RolesFixture::apply() { apply_roles(inbox_.database(), prefix_); }
 
 config::Database RolesFixture::settings_of(const std::vector<std::string>& roles) {
-  for (const char* role : {"ingest", "worker", "reader", "monitor", "publisher"}) {
+  for (const char* role : {"ingest", "worker", "reader", "monitor", "publisher", "enqueuer"}) {
     run("revoke " + name(role) + " from " + name("login"));
   }
   for (const auto& role : roles) run("grant " + name(role) + " to " + name("login"));

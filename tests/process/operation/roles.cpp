@@ -21,7 +21,8 @@ class SeparateRoles final {
                           " to " + name("daemon"));
   }
   ~SeparateRoles() {
-    for (const char* const role : {"migrator", "daemon", "owner", "ingest", "worker", "reader", "publisher"}) {
+    for (const char* const role :
+         {"migrator", "daemon", "owner", "ingest", "worker", "reader", "publisher", "enqueuer"}) {
       fixture_.database.run("drop owned by " + name(role) + " cascade; drop role " + name(role));
     }
   }

@@ -392,3 +392,35 @@ TEST_CASE("an order within partitions of several topics is a warning") {
   CHECK_FALSE(warned(two, ", order_by: subject"));
   CHECK(warned("- pattern: \"^(orders|returns)\"", ""));
 }
+
+TEST_CASE("without kafka all topics must be local, and nothing may publish") {
+  const std::string local =
+      "database: {url: \"postgresql://app@localhost/app\"}\ntopics: [{name: signup, source: local}]\nhandlers:\n" +
+      handler("first");
+  const auto loaded = load(local);
+  CHECK(loaded.ok());
+  CHECK_FALSE(loaded.settings.has_brokers());
+  CHECK_FALSE(loaded.settings.outbox.relay);
+  CHECK(loaded.settings.ingest_connections() == 0);
+  CHECK_THAT(problems(load(replaced(local, "source: local}", "source: local}, {name: a}"))),
+             ContainsSubstring("kafka.brokers: missing") && ContainsSubstring("kafka.group: missing"));
+  CHECK_THAT(problems(load(local + "kafka: {brokers: a}\n")), ContainsSubstring("kafka.group: missing"));
+  CHECK_THAT(problems(load(local + "outbox: {relay: true}\n")), ContainsSubstring("outbox.relay: the relay sends"));
+  CHECK_THAT(problems(load(local + handler("second", ", dead_letters: {topic: a}"))),
+             ContainsSubstring("handlers[1].dead_letters.topic: dead letters are published to kafka.brokers"));
+  const std::string publishes = "  - {name: second, plugin: kafka, subscribe: {}, settings: {topic: a";
+  CHECK_THAT(problems(load(local + publishes + "}}\n")), ContainsSubstring("handlers[1].plugin: publishes to"));
+  CHECK(load(local + publishes + ", properties: {bootstrap.servers: b}}}\n").ok());
+}
+
+TEST_CASE("a local topic has a name, and no rules for records of Kafka") {
+  CHECK(load(with_topic("{name: a, source: local, payload_limit: 2MiB, unwrap: none, retention: 3d}")).ok());
+  CHECK_THAT(problems(load(with_topic("{pattern: \"^a\", source: local}"))),
+             ContainsSubstring("topics[0].pattern: a local topic has a name"));
+  for (const std::string key : {"start: end", "envelope: cloudevents", "on_missing_id: digest", "tombstones: skip",
+                                "exclude: [b]", "custom: {id: key}"}) {
+    CAPTURE(key);
+    CHECK_THAT(problems(load(with_topic("{name: a, source: local, " + key + "}"))),
+               ContainsSubstring("no effect with source: local; remove this key"));
+  }
+}

@@ -87,3 +87,22 @@ TEST_CASE("a secret whose file has another text needs no restart, a secret from 
   const auto moved = load(replaced(text, "/p}", "/q}"), environment);
   CHECK(restart_needed(before.settings, moved.settings) == std::vector<std::string>{"database.password"});
 }
+
+TEST_CASE("a reload adds and removes local topics, and needs a restart for the others") {
+  Settings running = load(needed).settings;
+  Settings after = running;
+  Topic local;
+  local.name = "signup";
+  local.source = Source::local;
+  after.topics.insert(after.topics.begin(), local);
+  CHECK(restart_needed(running, after).empty());
+  CHECK(restart_needed(after, running).empty());
+  after.topics[1].payload_limit = 5;
+  CHECK(restart_needed(running, after) == Keys{"topics[1].payload_limit"});
+  take_local_topics(running.topics, after.topics);
+  REQUIRE(running.topics.size() == 2);
+  CHECK(running.topics[0] == local);
+  CHECK(running.topics[1].payload_limit != 5);
+  take_local_topics(running.topics, {after.topics[1]});
+  CHECK(running.topics.size() == 1);
+}

@@ -50,6 +50,17 @@ TEST_CASE("an excluded topic is matched by no pattern; * stands for any characte
   }
 }
 
+TEST_CASE("patterns for Kafka's topics do not match the name of a local topic") {
+  config::Topic local;
+  local.name = "sign.up";
+  local.source = config::Source::local;
+  const config::Topics topics{config::kafka_topics({local, of_pattern("^sign")})};
+  CHECK(topics.find("sign.up") == nullptr);
+  CHECK(topics.find("sign-up") != nullptr);
+  CHECK(topics.subscription() == std::vector<std::string>{"^sign"});
+  CHECK(config::kafka_topics({local}).empty());
+}
+
 TEST_CASE("the client hides Kafka's own topics, and topics that the user hides") {
   for (const std::vector<std::string>& theirs : {std::vector<std::string>{}, {"^secret\\.", "^old$"}}) {
     const std::string list = blacklist_with(theirs);

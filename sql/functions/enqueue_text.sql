@@ -1,0 +1,8 @@
+-- As inbox.enqueue, for a payload and a key of text, kept byte by byte. Literals and parameters without a type come
+-- here.
+create or replace function inbox.enqueue(topic text, event_type text, payload text, event_id uuid default null,
+                                         key text default null, headers jsonb default null,
+                                         occurred_at timestamptz default null)
+returns uuid language sql volatile
+return inbox.enqueue(topic, event_type, pg_catalog.convert_to(payload, 'UTF8'), event_id,
+                     pg_catalog.convert_to(key, 'UTF8'), headers, occurred_at);
