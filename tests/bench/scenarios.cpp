@@ -64,6 +64,7 @@ const std::vector<Scenario>& scenarios() {
       {"outbox-relay", "the relay alone: messages that are in the outbox", measure_outbox_relay},
       {"outbox-latency", "from an event to a consumer of its message, at 1,000 a second", measure_outbox_latency},
       {"verify", "a stored topic compared with its log, and ingest of another one beside it", measure_verify},
+      {"local", "inbox.enqueue against a bare insert, one event a transaction; inbox.enqueue_batch", measure_local},
       {"hand-written", "claim 100 with SKIP LOCKED, insert each, mark done, commit: the usual loop",
        measure_hand_written},
   };
