@@ -28,8 +28,9 @@ void wait_for_end(const TempFolder& folder) {
   wait_until("all that it started has ended", [&] { return processes_with(folder.path().string()) == 0; });
 }
 
-Command quickstart(const TempFolder& folder) {
-  return {.arguments = {source_file("config/quickstart/run")}, .environment = {{"TMPDIR", folder.path().string()}}};
+Command quickstart(const TempFolder& folder, const std::string& script = "run") {
+  return {.arguments = {source_file("config/quickstart/" + script)},
+          .environment = {{"TMPDIR", folder.path().string()}}};
 }
 
 }  // namespace
@@ -44,6 +45,19 @@ TEST_CASE("the quickstart shows the main job, confirms its counts, and cleans up
   CHECK_THAT(finished.out + finished.err, ContainsSubstring("$ inboxd status") &&
                                               ContainsSubstring("$ inboxd events list") &&
                                               ContainsSubstring("all counts are right") && !ContainsSubstring("WRONG"));
+  CHECK(std::filesystem::is_empty(folder.path()));
+  wait_for_end(folder);
+}
+
+TEST_CASE("the quickstart of local events confirms its counts on PostgreSQL alone, and cleans up") {
+  const TempFolder folder{"/tmp"};
+  Command command = quickstart(folder, "local");
+  command.arguments.emplace_back("--once");
+  const auto finished = run_to_end(command, long_enough);
+  INFO(finished.out << finished.err);
+  CHECK(finished.status == ExitStatus{0, 0});
+  CHECK_THAT(finished.out + finished.err, ContainsSubstring("$ inboxd status") &&
+                                              ContainsSubstring("all counts are right"));
   CHECK(std::filesystem::is_empty(folder.path()));
   wait_for_end(folder);
 }
