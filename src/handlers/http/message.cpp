@@ -92,6 +92,7 @@ std::optional<Data> unwrapped(std::string_view json) {
   Data out{std::nullopt, is_media_type(declared) ? declared : std::string{json_type}, false, extensions_in(envelope)};
   if (find(envelope, "data_base64") != nullptr) {
     out.bytes = handlers::from_base64(text_in(envelope, "data_base64"));
+    if (!out.bytes && !text_in(envelope, "data_base64").empty()) return std::nullopt;  // sent as it is, not emptied
   } else if (const auto* const data = find(envelope, "data")) {
     const auto text = string_in(data->raw);
     out.is_json = !text || out.media_type.find("json") != std::string::npos;

@@ -28,6 +28,7 @@ std::optional<std::string> from_base64(std::string_view text) {
   if (size < 0) return std::nullopt;
   const std::size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   out.resize(static_cast<std::size_t>(size) - padding);
+  if (base64(out) != text) return std::nullopt;  // OpenSSL passes over blanks, padding inside, and bits after the end
   return out;
 }
 
