@@ -1,6 +1,6 @@
--- Declares local topics with their payload_limit: a shard with a position for each new topic. Topics that are declared
--- stay. Locks: the topics' rows, in order; their new rows.
-create or replace function inbox.declare_local(p_topic text[], p_limit int[]) returns void
+-- Declares local topics with their limits (deliver_at_limit in milliseconds): a shard with a position for each new
+-- topic. Topics that are declared stay. Locks: the topics' rows, in order; their new rows.
+create or replace function inbox.declare_local(p_topic text[], p_limit int[], p_ahead bigint[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   insert into inbox.shard (source, topic, partition)
@@ -13,12 +13,13 @@ begin
   where s.source = 'local' and s.topic = any (p_topic)
     and not exists (select from inbox.position p where p.shard_id = s.shard_id)
   on conflict do nothing;
-  insert into inbox.local_topic as t (topic, shard_id, payload_limit)
-  select w.topic, s.shard_id, w.payload_limit
-  from unnest(p_topic, p_limit) w(topic, payload_limit)
+  insert into inbox.local_topic as t (topic, shard_id, payload_limit, deliver_at_limit)
+  select w.topic, s.shard_id, w.payload_limit, w.ahead * interval '1 ms'
+  from unnest(p_topic, p_limit, p_ahead) w(topic, payload_limit, ahead)
   join inbox.shard s on s.source = 'local' and s.topic = w.topic
   order by w.topic
-  on conflict (topic) do update set payload_limit = excluded.payload_limit
-  where t.payload_limit <> excluded.payload_limit;
+  on conflict (topic) do update
+  set payload_limit = excluded.payload_limit, deliver_at_limit = excluded.deliver_at_limit
+  where (t.payload_limit, t.deliver_at_limit) <> (excluded.payload_limit, excluded.deliver_at_limit);
 end
 $$;

@@ -5,7 +5,8 @@
 -- pass all after the payload by name. Locks: its new row. Index: primary key of local_topic.
 create or replace function inbox.enqueue(topic text, event_type text, payload bytea, event_id uuid default null,
                                          key bytea default null, headers jsonb default null,
-                                         occurred_at timestamptz default null)
+                                         occurred_at timestamptz default null,
+                                         deliver_at timestamptz default null)
 returns uuid language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   v_id constant uuid := coalesce(event_id, inbox.new_message_id());
@@ -14,14 +15,17 @@ declare
   v_size constant int := greatest(length(payload), length(key), length(v_headers), 0);
   v_shard int;
   v_limit int;
+  v_ahead interval;
 begin
-  select t.shard_id, t.payload_limit into v_shard, v_limit from inbox.local_topic t where t.topic = enqueue.topic;
-  if v_limit is null or v_size > v_limit or length(v_type) not between 1 and 256 or v_type ~ '[[:cntrl:]]' then
-    perform inbox.require_local(topic, v_limit, v_type, v_size);
+  select t.shard_id, t.payload_limit, t.deliver_at_limit into v_shard, v_limit, v_ahead
+  from inbox.local_topic t where t.topic = enqueue.topic;
+  if v_limit is null or v_size > v_limit or length(v_type) not between 1 and 256 or v_type ~ '[[:cntrl:]]'
+     or deliver_at > clock_timestamp() + v_ahead then
+    perform inbox.require_local(topic, v_limit, v_type, v_size, v_ahead, deliver_at);
   end if;
   perform pg_current_xact_id();
-  insert into inbox.local_event (shard_id, event_id, event_type, key, payload, headers, occurred_at)
-  values (v_shard, v_id, v_type, key, payload, v_headers, occurred_at);
+  insert into inbox.local_event (shard_id, event_id, event_type, key, payload, headers, occurred_at, deliver_at)
+  values (v_shard, v_id, v_type, key, payload, v_headers, occurred_at, nullif(deliver_at, '-infinity'));
   return v_id;
 end
 $$;

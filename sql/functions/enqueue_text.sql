@@ -2,7 +2,9 @@
 -- here.
 create or replace function inbox.enqueue(topic text, event_type text, payload text, event_id uuid default null,
                                          key text default null, headers jsonb default null,
-                                         occurred_at timestamptz default null)
+                                         occurred_at timestamptz default null,
+                                         deliver_at timestamptz default null)
 returns uuid language sql volatile
 return inbox.enqueue(topic, event_type, pg_catalog.convert_to(payload, 'UTF8'), event_id,
-                     pg_catalog.convert_to(key, 'UTF8'), headers, occurred_at);
+                     pg_catalog.convert_to(key, 'UTF8'), headers, occurred_at,
+                     deliver_at);

@@ -1,8 +1,9 @@
 -- Raises an error for an event that enqueue refuses: the topic is not declared, its type is no event type, or a part
--- exceeds the topic's payload_limit. p_limit: null if the topic is not declared; p_size: of its largest part. Reads no
--- table.
-create or replace function inbox.require_local(p_topic text, p_limit int, p_type text, p_size bigint) returns void
-language plpgsql immutable parallel safe set search_path = pg_catalog, pg_temp as $$
+-- exceeds the topic's payload_limit, or deliver_at its deliver_at_limit. p_limit: null if the topic is not declared;
+-- p_size: of its largest part. Reads no table.
+create or replace function inbox.require_local(p_topic text, p_limit int, p_type text, p_size bigint,
+                                               p_ahead interval, p_deliver_at timestamptz) returns void
+language plpgsql volatile parallel safe set search_path = pg_catalog, pg_temp as $$
 begin
   if p_limit is null then
     raise exception 'enqueue: no instance of inboxd has declared the local topic "%"', left(coalesce(p_topic, ''), 60)
@@ -19,6 +20,11 @@ begin
       p_topic, p_size, p_limit
     using errcode = 'program_limit_exceeded',
       hint = 'Raise topics[].payload_limit, or enqueue a reference to the content.';
+  end if;
+  if p_deliver_at > clock_timestamp() + p_ahead then
+    raise exception 'enqueue: deliver_at of an event for % is beyond its deliver_at_limit (% from now)',
+      p_topic, p_ahead
+    using errcode = 'datetime_field_overflow', hint = 'Raise topics[].deliver_at_limit, or enqueue the event later.';
   end if;
 end
 $$;

@@ -540,13 +540,15 @@ create table inbox.relay (
 ) with (fillfactor = 50);
 insert into inbox.relay default values;
 
--- Topics with `source: local`: their only shard, and the limit for payload, key and headers of an event. Topics stay
+-- Topics with `source: local`: their only shard, the limit for payload, key and headers of an event, and how far ahead
+-- its deliver_at may be. Topics stay
 -- declared when no configuration names them any more: another instance may still have them, and their events are
 -- stored.
 create table inbox.local_topic (
-  topic         text primary key,
-  shard_id      int not null unique,
-  payload_limit int not null check (payload_limit > 0)
+  topic            text primary key,
+  shard_id         int not null unique,
+  payload_limit    int not null check (payload_limit > 0),
+  deliver_at_limit interval not null
 );
 
 -- Events that transactions have enqueued and that are not stored yet, in order of local_id. headers: packed, as in
@@ -560,7 +562,8 @@ create table inbox.local_event (
   key         bytea,
   payload     bytea,
   headers     bytea,
-  occurred_at timestamptz
+  occurred_at timestamptz,
+  deliver_at  timestamptz
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100000);
 
 -- The right to read local_event: one owner at a time. No event below low_water is left. It saves work only: two readers

@@ -205,7 +205,8 @@ void check_local(const Topic& topic, const std::string& key, Reading& reading) {
   if (!topic.pattern.empty()) {
     complain(reading, {key + ".pattern"}, "a local topic has a name; set name, or remove source: local");
   }
-  for (const char* name : {".exclude", ".start", ".envelope", ".custom", ".on_missing_id", ".tombstones"}) {
+  for (const char* name :
+       {".exclude", ".start", ".envelope", ".custom", ".on_missing_id", ".tombstones", ".deliver_at"}) {
     if (!reading.mentioned.has(key + name)) continue;
     complain(reading, {key + name}, "no effect with source: local; remove this key");
   }

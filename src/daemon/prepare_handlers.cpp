@@ -176,7 +176,7 @@ std::vector<inbox::LocalTopic> local_topics_of(const config::Settings& settings)
   std::vector<inbox::LocalTopic> out;
   for (const config::Topic& topic : settings.topics) {
     if (topic.source != config::Source::local) continue;
-    out.push_back({topic.name, static_cast<std::int64_t>(topic.payload_limit)});
+    out.push_back({topic.name, static_cast<std::int64_t>(topic.payload_limit), topic.deliver_at_limit});
   }
   return out;
 }

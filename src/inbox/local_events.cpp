@@ -23,12 +23,13 @@ std::optional<std::string> find_local_clash(Connection& connection, const std::v
 
 void declare_local(Connection& connection, const std::vector<LocalTopic>& topics) {
   if (topics.empty()) return;
-  ArrayParameter names{Type::text}, limits{Type::int4};
+  ArrayParameter names{Type::text}, limits{Type::int4}, ahead{Type::int8};
   for (const LocalTopic& topic : topics) {
     names.add(topic.topic);
     limits.add(static_cast<std::int32_t>(topic.payload_limit));
+    ahead.add(topic.deliver_at_limit.count());
   }
-  connection.access().run(statements::local_declare, pqxx::params{names.finish(), limits.finish()});
+  connection.access().run(statements::local_declare, pqxx::params{names.finish(), limits.finish(), ahead.finish()});
 }
 
 std::vector<LocalPosition> local_positions(Connection& connection) {
@@ -73,6 +74,7 @@ event::Event LocalRows::event(int row) const {
   out.payload = from.maybe_bytes(5);
   out.headers = from.maybe_bytes(6);
   out.occurred_at = from.time(7);
+  out.deliver_at = from.time(8);
   return out;
 }
 

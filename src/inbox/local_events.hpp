@@ -20,6 +20,7 @@ namespace inboxd::inbox {
 struct LocalTopic {
   std::string topic;
   std::int64_t payload_limit = 0;
+  std::chrono::milliseconds deliver_at_limit{0};
 };
 /// A topic that was read from Kafka, if there is one: its name cannot be a local topic's, too.
 std::optional<std::string> find_local_clash(Connection& connection, const std::vector<LocalTopic>& topics);

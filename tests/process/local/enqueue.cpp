@@ -70,9 +70,25 @@ TEST_CASE("enqueue refuses an undeclared topic, a large payload and arrays of di
   refused("enqueue_batch('small', null, '{1,12345678901}'::jsonb[])", "have 11 bytes, its payload_limit allows 10");
   refused("enqueue('signup', '', '1')", "Use 1 to 256 characters");
   refused("enqueue_batch('signup', '{a}', '{1,2}'::jsonb[])", "Pass arrays of one length");
+  refused("enqueue('signup', 'late', '1', deliver_at => 'infinity')", "Raise topics[].deliver_at_limit");
+  refused("enqueue_batch('signup', null, '{1}'::jsonb[], deliver_at => array[now() + interval '31 days'])",
+          "is beyond its deliver_at_limit (720:00:00 from now)");
   fixture.enqueue();
   fixture.wait_done(1);
   CHECK(fixture.database.number("select count(*) from inbox.event") == 1);
+}
+
+TEST_CASE("an enqueued event waits for its deliver_at, in any form of enqueue") {
+  LocalFixture fixture;
+  const auto daemon = fixture.start();
+  fixture.enqueue("late", ", deliver_at => clock_timestamp() + interval '2 seconds'");
+  fixture.database.run("select inbox.enqueue_batch('signup', '{late}', '{1}'::jsonb[], deliver_at => "
+                       "array[clock_timestamp() + interval '2 seconds'])");
+  fixture.enqueue("early", ", deliver_at => '-infinity'");
+  fixture.wait_done(3);
+  CHECK(fixture.database.number("select count(*) from inbox.events e join inbox.outcome o on o.offsets @> e.\"offset\" "
+                                "where e.event_type = 'late' and o.finished_at >= e.deliver_at") == 2);
+  CHECK(fixture.database.number("select count(*) from inbox.events where deliver_at is not null") == 2);
 }
 
 TEST_CASE("--until-idle waits for the events that are enqueued at the start") {
