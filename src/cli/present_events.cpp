@@ -64,6 +64,27 @@ std::string states_table(const Document& handlers, const Look& look) {
   return table.text(look);
 }
 
+/// A line for each handler that has not handled the event: why, as far as that is known.
+std::string pending_lines(const Document& document, const Look& look) {
+  std::string out;
+  const Document& event = document.at("event");
+  for (const auto& handler : document.at("handlers")) {
+    const std::string name = one_line(text_at(handler, "handler")), state = text_at(handler, "state");
+    if (state == "missing") {
+      out += in_tone(name + ": no state; see inboxd verify --against database", Tone::bad, look) + "\n";
+    } else if (state == "backfill") {
+      out += name + ": a back-fill has yet to deliver it; see inboxd handlers list\n";
+    } else if (handler.at("finished_at").is_null()) {
+      const bool is_first = handler.at("attempts") == 0 && event.contains("received_at");
+      out += name + ": pending " + (is_first ? "since " + text_at(event, "received_at")
+                                             : "after " + number_at(handler, "attempts") + " attempts");
+      const Document reason = handler.value("paused_reason", Document{});
+      out += ", " + (reason.is_null() ? state : "handler paused: " + one_line(reason.get<std::string>())) + "\n";
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string present_candidates(const Document& events, const Look& look) {
@@ -129,7 +150,7 @@ std::string present_event(const Document& document, const Look& look) {
   }
   out += present_content(event, look);
   for (const auto& edit : document.value("edits", Document::array())) out += present_edit(edit, look);
-  out += "\n" + states_table(document.at("handlers"), look);
+  out += "\n" + states_table(document.at("handlers"), look) + pending_lines(document, look);
   const std::string failures =
       present_rows(document.at("failures"), columns::failure,
                    {"occurred_at", "handler", "attempt", "duration_seconds", "error_class", "message"}, look);
@@ -166,7 +187,7 @@ std::string present_trace(const Document& document, const Look& look) {
                {text_at(moment, "what"), tone_of_state(text_at(moment, "what"))},
                {text_at(moment, "detail")}});
   }
-  return sheet.text(look) + "\n" + table.text(look);
+  return sheet.text(look) + "\n" + table.text(look) + pending_lines(document, look);
 }
 
 std::string present_dead(const Document& document, const Look& look) {

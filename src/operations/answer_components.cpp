@@ -35,10 +35,14 @@ Document event_on_record() {
 Document worker() { return object({{"host", text()}, {"process_id", integer()}}); }
 
 Document handler_result() {
+  Document state = word({"due", "leased", "retrying", "waiting", "done", "dead", "expired", "parked", "skipped",
+                         "discarded", "backfill", "missing"});
+  state["description"] =
+      "backfill: a back-fill has yet to deliver the event; missing: the handler subscribed to the event when it was "
+      "stored, and has no state for it";
   return object(
       {{"handler", text()},
-       {"state",
-        word({"due", "leased", "retrying", "waiting", "done", "dead", "expired", "parked", "skipped", "discarded"})},
+       {"state", std::move(state)},
        {"waits_for", or_null(word({"deliver_at", "key", "window"})), false},
        {"attempts", integer()},
        {"due_at", or_null(time("of a leased delivery: the end of the lease; null: in its turn, in a sequence"))},

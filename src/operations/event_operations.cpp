@@ -28,6 +28,8 @@ EventFile open_file(Context& context, const EventPlace& place) {
   out.event = read_event(connection, place);
   // After a restore of the database two records can claim a place: the id decides.
   if (out.event && out.event->event_id != place.event_id) out.event.reset();
+  // First: a state that is recorded meanwhile is found below.
+  if (out.event) out.expected = read_expected(connection, *out.event, context.retention.dead_letters);
   out.dead = find_dead(connection, {}, {place.event_id});
   out.edits = read_edits(connection, place.shard_id, place.offset, place.event_id);
   if (!out.event) {
@@ -102,6 +104,16 @@ Document state_of(const RecordedOutcome& outcome) {
           {"finished_at", time_of(outcome.finished_at)},
           {"last_error", nullptr},
           {"worker", worker_of(outcome.owner)}};
+}
+
+Document state_of(const ExpectedHandler& handler) {
+  return {{"handler", handler.handler},
+          {"state", handler.awaits_backfill ? "backfill" : "missing"},
+          {"attempts", 0},
+          {"due_at", nullptr},
+          {"finished_at", nullptr},
+          {"last_error", nullptr},
+          {"worker", nullptr}};
 }
 
 struct Moment {
@@ -271,6 +283,7 @@ Document handler_states(const EventFile& file) {
   for (auto outcome = file.history.outcomes.rbegin(); outcome != file.history.outcomes.rend(); ++outcome) {
     states.emplace(outcome->handler, state_of(*outcome));
   }
+  for (const auto& handler : file.expected) states.emplace(handler.handler, state_of(handler));
   Document out = Document::array();
   for (auto& [handler, state] : states) out.push_back(std::move(state));
   return out;

@@ -274,6 +274,20 @@ std::vector<PublishedMessage> read_messages(inbox::Connection& connection, const
   });
 }
 
+std::vector<ExpectedHandler> read_expected(inbox::Connection& connection, const StoredEvent& event,
+                                           std::optional<std::chrono::milliseconds> dead_letters_kept) {
+  std::optional<std::int64_t> kept_ms;
+  if (dead_letters_kept) kept_ms = dead_letters_kept->count();
+  const pqxx::params parameters{event.shard_id,
+                                event.offset,
+                                event.event_id.text(),
+                                event.document.at("event_type").get<std::string>(),
+                                event.received_at,
+                                kept_ms};
+  return read_all(connection, inbox::statements::op_event_expected, parameters,
+                  [](auto row) { return ExpectedHandler{row.text(), row.flag()}; });
+}
+
 EventHistory read_history(inbox::Connection& connection, const HistoryRequest& request) {
   const std::string id = request.event_id.text();
   const pqxx::params of_place{request.shard_id, request.offset, request.since};

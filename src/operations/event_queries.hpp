@@ -124,6 +124,15 @@ struct PublishedMessage {
 std::vector<PublishedMessage> read_messages(inbox::Connection& connection, const base::Uuid& event_id,
                                             const std::vector<std::string>& names);
 
+/// A handler that subscribed to an event when it was stored.
+struct ExpectedHandler {
+  std::string handler;
+  bool awaits_backfill = false;  ///< a back-fill has yet to deliver the event to it
+};
+/// Empty if records of the event's time may have been deleted. Dead letters are kept for that long; nullopt: for ever.
+std::vector<ExpectedHandler> read_expected(inbox::Connection& connection, const StoredEvent& event,
+                                           std::optional<std::chrono::milliseconds> dead_letters_kept);
+
 /// All records of an event, each list in the order of time.
 struct EventHistory {
   std::vector<OpenDelivery> deliveries;

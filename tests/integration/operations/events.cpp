@@ -291,6 +291,57 @@ TEST_CASE("an event shows its handlers, failures and timeline, from received to 
   CHECK(story.back() == "done");
 }
 
+TEST_CASE("each handler that subscribed to an event has a state: pending, missing, or in a back-fill") {
+  Inbox inbox;
+  const auto paused = inbox.add_handler("paused"), lost = inbox.add_handler("lost"), fed = inbox.add_handler("fed");
+  inbox.add_handler("other", {"payments"});
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(2).deliver_to(paused).deliver_to(lost).deliver_to(fed);
+  batch.store(inbox.connection());
+  inbox.add_handler("later");
+  inbox.database().run("update inbox.handler set paused_reason = 'looking into it' where name = 'paused'");
+  OperationRunner runner{inbox};
+  const std::string verb = GENERATE("events show", "events trace");
+  const auto states = [&] {
+    std::string out;
+    const auto document = runner.run(verb, {{"id", {"orders/0/0"}}}).document;
+    for (const auto& handler : document.at("handlers")) {
+      out += handler.at("handler").get<std::string>() + ":" + handler.at("state").get<std::string>() + " ";
+      if (handler.at("handler") == "paused") CHECK(handler.at("paused_reason") == "looking into it");
+    }
+    return out;
+  };
+  CHECK(states() == "fed:due lost:due paused:due ");
+  inbox.database().run("delete from inbox.delivery where handler_id <> $1::int", {std::to_string(paused)});
+  inbox.database().run("insert into inbox.backfill (handler_id, shard_id, next_offset, end_offset) values ($1::int, "
+                       "$2::int, 0, 2)",
+                       {std::to_string(fed), std::to_string(shard)});
+  CHECK(states() == "fed:backfill lost:missing paused:due ");
+  runner.context.retention.dead_letters = milliseconds{0};  // its dead letter may have been deleted
+  CHECK(states() == "paused:due ");
+}
+
+TEST_CASE("a handler of another topic that an event came on has a state, too") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("audit", {"copies"});
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(1);
+  batch.store(inbox.connection());
+  OperationRunner runner{inbox};
+  const auto handlers = [&] { return runner.run("events show", {{"id", {"orders/0/0"}}}).document.at("handlers"); };
+  CHECK(handlers().empty());
+  inbox.database().run(
+      "insert into inbox.also_seen (event_id, topic, event_type, shard_id, \"offset\", routing_version) "
+      "select event_id, 'copies', event_type, shard_id, \"offset\", 1 from inbox.event");
+  REQUIRE(handlers().size() == 1);
+  CHECK(handlers()[0].at("state") == "missing");
+  inbox.database().run("update inbox.handler set retired_at = now() where handler_id = $1::int",
+                       {std::to_string(handler)});
+  CHECK(handlers().empty());
+}
+
 TEST_CASE("a trace follows an event's messages: to send, waiting, back from Kafka") {
   Inbox inbox;
   const auto handler = inbox.add_handler("receipt");

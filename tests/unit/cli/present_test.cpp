@@ -11,6 +11,7 @@
 using namespace inboxd;
 using namespace inboxd::cli;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 using operations::Document;
 
@@ -217,4 +218,26 @@ TEST_CASE("a replay and a release say that the handler's running calls come firs
   CHECK_THAT(present_dead_change(replay, {}), !ContainsSubstring("running calls"));
   const Document release{{"matched", 1}, {"handlers", {{"billing", 1}}}, {"waiting", 3}, {"released", 3}};
   CHECK_THAT(present_lanes_change(release, {}), ContainsSubstring("3 released; a sequential handler continues"));
+}
+
+TEST_CASE("an event and its trace have a line for each handler that has yet to handle it") {
+  const auto handler = [](const char* name, const char* state, int attempts, const Document& paused = nullptr) {
+    return Document{{"handler", name}, {"state", state}, {"attempts", attempts}, {"due_at", nullptr},
+                    {"finished_at", nullptr}, {"last_error", nullptr}, {"worker", nullptr}, {"paused_reason", paused}};
+  };
+  Document document = event_document("{}");
+  document["timeline"] = Document::array();
+  document["event"]["received_at"] = "2026-11-27T20:00:00Z";
+  document["handlers"] = {handler("first", "due", 0, "a bug\x1b[2J"), handler("second", "missing", 0),
+                          handler("third", "backfill", 0), handler("fourth", "retrying", 2)};
+  Document done = handler("fifth", "done", 1);
+  done["finished_at"] = "2026-11-27T20:00:01Z";
+  document["handlers"].push_back(done);
+  const std::string lines =
+      "first: pending since 2026-11-27T20:00:00Z, handler paused: a bug\\x1b[2J\n"
+      "second: no state; see inboxd verify --against database\n"
+      "third: a back-fill has yet to deliver it; see inboxd handlers list\n"
+      "fourth: pending after 2 attempts, retrying\n";
+  CHECK_THAT(present_event(document, {}), ContainsSubstring("\n" + lines) && !ContainsSubstring("fifth: "));
+  CHECK_THAT(present_trace(document, {}), EndsWith("\n" + lines));
 }

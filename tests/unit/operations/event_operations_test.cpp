@@ -90,3 +90,10 @@ TEST_CASE("a timeline shows a dead letter once, also after its outcome was purge
   it.history.outcomes = {{"mail", "dead", 3, 3'000'000, {}}};
   CHECK(story(it) == std::vector<std::string>{"received", "dead"});
 }
+
+TEST_CASE("a handler that subscribed to the event and has no state for it is missing, or waits for its back-fill") {
+  auto it = file();
+  it.expected = {{"lost", false}, {"mail", false}, {"new", true}};
+  it.history.outcomes = {{"mail", "done", 1, 3'000'000, {}}};
+  CHECK(states(it) == "lost:missing mail:done new:backfill");
+}
