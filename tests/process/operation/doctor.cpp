@@ -54,10 +54,48 @@ TEST_CASE("doctor without a database still writes its file, with the reason in p
   const TempFolder folder;
   const std::string file = (folder / "bundle.json").string();
   const auto said = command(fixture.config, {"doctor", "--bundle", file});
-  CHECK(said.status.code == 1);
+  CHECK(said.status.code == 69);
   const std::string text = read_file(file);
   CHECK_THAT(nlohmann::json::parse(text).at("status").at("error").get<std::string>(), ContainsSubstring("not reached"));
   CHECK(text.find("hidden") == std::string::npos);
+}
+
+TEST_CASE("doctor finds the problems of handlers and the warnings that check finds") {
+  DaemonFixture fixture{1};
+  fixture.migrate();
+  fixture.config.handlers.push_back({.name = "gone", .plugin = "/nowhere/gone.so"});
+  HandlerText tableless{.name = "tableless", .plugin = "sql"};
+  tableless.settings = {{"statement", "insert into no_such_table select event_id from events"}};
+  fixture.config.handlers.push_back(tableless);
+  const TempFolder folder;
+  const std::string file = (folder / "bundle.json").string();
+  const auto checked = command(fixture.config, {"check", "--json"});
+  const auto said = command(fixture.config, {"doctor", "--bundle", file});
+  CHECK(checked.status.code == 1);
+  CHECK(said.status.code == 1);
+  CHECK_THAT(said.out, ContainsSubstring("/nowhere/gone.so") && ContainsSubstring("no_such_table"));
+  const auto in_bundle = nlohmann::json::parse(read_file(file)).at("check");
+  CHECK(in_bundle.at("ok") == false);
+  const auto own = nlohmann::json::parse(checked.out).at("findings");
+  const auto subjects_of = [](const nlohmann::json& findings) {
+    std::vector<std::string> out;
+    for (const auto& each : findings) out.push_back(each.at("result").dump() + " " + each.at("subject").dump());
+    return out;
+  };
+  CHECK(subjects_of(in_bundle.at("findings")) == subjects_of(own));
+}
+
+TEST_CASE("doctor writes its file for a refused configuration, too, and ends with 78") {
+  const TempFolder folder;
+  const std::string file = (folder / "bundle.json").string();
+  const auto said = command_with_file("databse: {}\n", {"doctor", "--bundle", file});
+  CHECK(said.status.code == 78);
+  CHECK_THAT(said.err, ContainsSubstring(":1:1: databse") && ContainsSubstring("doctor: wrote " + file));
+  const auto bundle = nlohmann::json::parse(read_file(file));
+  CHECK(bundle.at("check").at("ok") == false);
+  CHECK_THAT(bundle.at("check").at("findings").at(0).at("message").get<std::string>(), ContainsSubstring("databse"));
+  CHECK(bundle.at("version").contains("inboxd"));
+  CHECK(bundle.at("machine").contains("kernel"));
 }
 
 TEST_CASE("doctor's file has no secret from headers, environments, arguments, URLs and properties") {
@@ -77,7 +115,7 @@ TEST_CASE("doctor's file has no secret from headers, environments, arguments, UR
       "HOOK: 'https://hooks.slack.com/services/T0/B0/hush-14-word'}}");
   const TempFolder folder;
   const std::string file = (folder / "bundle.json").string();
-  CHECK(command(fixture.config, {"doctor", "--bundle", file}).status.code == 1);
+  CHECK(command(fixture.config, {"doctor", "--bundle", file}).status.code == 69);
   const std::string text = read_file(file);
   CHECK_THAT(text, ContainsSubstring("127.0.0.1:1") && ContainsSubstring("X-Auth") && ContainsSubstring("/bin/true"));
   CHECK_THAT(text, !ContainsSubstring("hush") && !ContainsSubstring("aHVza"));
