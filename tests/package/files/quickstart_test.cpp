@@ -62,7 +62,7 @@ TEST_CASE("the quickstart of local events confirms its counts on PostgreSQL alon
   wait_for_end(folder);
 }
 
-TEST_CASE("the quickstart runs until Ctrl-C, which stops all its processes") {
+TEST_CASE("the quickstart runs until Ctrl-C, which stops all its processes, also with later signals") {
   const TempFolder folder{"/tmp"};
   const TempFolder output;
   Command command = quickstart(folder);
@@ -78,6 +78,10 @@ TEST_CASE("the quickstart runs until Ctrl-C, which stops all its processes") {
       long_enough, shown);
   CHECK(processes_with(folder.path().string()) > 0);
   running.signal(SIGINT);
+  wait_until("it has cleaned up, although each poll sends a signal", [&] {
+    if (running.is_running()) running.signal(SIGTERM);
+    return !running.is_running();
+  });
   CHECK(running.wait(milliseconds{60'000}) == ExitStatus{130, 0});
   CHECK(std::filesystem::is_empty(folder.path()));
   wait_for_end(folder);
