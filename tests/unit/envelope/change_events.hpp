@@ -1,8 +1,8 @@
 #pragma once
 #include <string>
 
-/// Change events as Debezium 2.x writes them with JsonConverter: the members and their order are those of the
-/// documentation of its connectors (debezium.io, "Change event values") and of their SourceInfoStructMaker classes.
+/// Change events in the form of Debezium 2.x with JsonConverter, composed by hand after the examples in the
+/// documentation of its connectors (debezium.io, "Change event values").
 namespace inboxd::envelope::test {
 
 /// A change of row 1004 of inventory.customers in PostgreSQL.

@@ -1,5 +1,6 @@
-// Records of messaging frameworks. Headers and their formats as the frameworks' sources write them; the files are named
-// in frameworks.cpp and eventuate.cpp.
+// Records of messaging frameworks, composed by hand. MassTransit's and Wolverine's headers, CAP's names and the format
+// of NServiceBus's time were compared with the frameworks' sources (named in frameworks.cpp); others follow public
+// examples.
 #include "records.hpp"
 
 using namespace inboxd;
