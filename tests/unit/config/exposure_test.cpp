@@ -92,7 +92,8 @@ TEST_CASE("every text of the settings table is hidden, or listed here as harmles
       "kafka.namespace", "outbox.topics", "outbox.id_header", "admin.listen", "admin.socket", "admin.hosts",
       "admin.tls.certificate", "admin.tls.key", "admin.tls.client_ca", "tracing.service", "topics[].name",
       "topics[].pattern", "topics[].exclude", "topics[].custom.id", "topics[].custom.type", "topics[].custom.source",
-      "topics[].custom.subject", "topics[].custom.time", "handlers[].name", "handlers[].aliases", "handlers[].plugin",
+      "topics[].custom.subject", "topics[].custom.time", "topics[].deliver_at", "handlers[].name",
+      "handlers[].aliases", "handlers[].plugin",
       "handlers[].subscribe.topics", "handlers[].subscribe.types", "handlers[].order_by", "handlers[].batch.cron",
       "handlers[].batch.time_zone", "handlers[].dead_letters.topic", "handlers[].rate"};
   CHECK(filler.shown == listed);

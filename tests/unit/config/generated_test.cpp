@@ -105,6 +105,7 @@ TEST_CASE("the file of all keys holds comments only; uncommented, it loads with 
   Topic topic;
   topic.name = "orders";
   topic.exclude = {"orders.*.DLT"};
+  topic.deliver_at = "header:deliver-at";
   REQUIRE(settings.topics.size() == 2);
   CHECK(settings.topics[0] == topic);
 }
