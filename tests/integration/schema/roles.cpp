@@ -299,7 +299,7 @@ TEST_CASE("an application's role may enqueue and nothing else") {
   }
   for (const char* const change :
        {"insert into inbox.local_event (shard_id, event_id, event_type) values (1, gen_random_uuid(), 'a')",
-        "delete from inbox.local_event", "select inbox.declare_local('{a}', '{1}')",
+        "delete from inbox.local_event", "select inbox.declare_local('{a}', '{1}', '{1}')",
         "select inbox.publish('orders', 'k', '{}')", "select inbox.make_partitions(1)"}) {
     CAPTURE(change);
     CHECK_THROWS_WITH(application.run(change), Catch::Matchers::ContainsSubstring("permission denied"));

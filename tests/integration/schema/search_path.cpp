@@ -61,6 +61,7 @@ TEST_CASE("every function with owner rights sets its search path, pg_temp last, 
                               "where prosecdef and pronamespace = $1::regnamespace",
                               {inbox.database().schema()}) ==
         "call_events search_path=pg_catalog, pg_temp, drop_partition search_path=pg_catalog, pg_temp, "
+        "enqueue search_path=pg_catalog, pg_temp, enqueue_batch search_path=pg_catalog, pg_temp, "
         "make_partitions search_path=pg_catalog, pg_temp, publish search_path=pg_catalog, pg_temp");
   CHECK(std::size(calls_of_definers) == 3);
 }
