@@ -155,7 +155,7 @@ GUARDS = [
           "l.local_id = x.id and l.event_id = x.event_id)", "l.local_id = x.id)",
           "integration_ingest", "an enqueued event that the database lost*"),
     Guard("events that are stored are no longer enqueued", "sql/functions/ingest.sql",
-          "delete from inbox.local_event l where l.local_id", "perform from inbox.local_event l where l.local_id",
+          "where l.local_id = any (staged_id) and", "where false and",
           "integration_ingest", "a batch of enqueued events deletes*"),
     Guard("a gap ends after its transactions", "src/inbox/gaps.cpp",
           "return !cut_short && entry.second.is_probed && entry.second.is_over;",
