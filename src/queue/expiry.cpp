@@ -33,8 +33,11 @@ std::vector<settler::Report> take_out_expired(std::vector<RunSlice>& slices, eve
   std::vector<settler::Report> out;
   if (std::none_of(slices.begin(), slices.end(), may_expire)) return out;
   std::vector<RunSlice> fresh;
+  bool begins_call = false;  // also if the call's first events are taken out
   for (RunSlice& slice : slices) {
+    begins_call = begins_call || slice.begins_call;
     if (!may_expire(slice)) {
+      slice.begins_call = std::exchange(begins_call, false);
       fresh.push_back(std::move(slice));
       continue;
     }
@@ -44,7 +47,7 @@ std::vector<settler::Report> take_out_expired(std::vector<RunSlice>& slices, eve
       if (is_expired) {
         out.push_back(expired(slice.run, first, end));
       } else {
-        fresh.push_back({slice.run, first, end, slice.one_by_one, slice.begins_call});
+        fresh.push_back({slice.run, first, end, slice.one_by_one, std::exchange(begins_call, false)});
       }
     }
   }

@@ -43,6 +43,19 @@ TEST_CASE("events that have expired are reported instead of called, the others s
   CHECK(ranges_of(slices) == std::vector<Range>{{1, 2}, {4, 6}});
 }
 
+TEST_CASE("expired events neither tear the call that they were taken for, nor join it to the call before") {
+  const auto before = run_of_times({90}), torn = run_of_times({90, 10, 90}), gone = run_of_times({10}),
+             rest = run_of_times({90});
+  std::vector<RunSlice> slices{{before, 0, 1, false, true},
+                               {torn, 0, 3, false, true},
+                               {gone, 0, 1, false, true},
+                               {rest, 0, 1, false, false}};
+  CHECK(take_out_expired(slices, 110 * second).size() == 2);
+  std::vector<bool> begins;
+  for (const RunSlice& slice : slices) begins.push_back(slice.begins_call);
+  CHECK(begins == std::vector<bool>{true, true, false, true});
+}
+
 TEST_CASE("an event without the time it occurred expires by the time it was stored") {
   std::vector<RunSlice> slices{{run_of_times({std::nullopt}), 0, 1}};
   CHECK(take_out_expired(slices, 149 * second).empty());
