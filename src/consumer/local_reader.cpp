@@ -25,7 +25,8 @@ LocalReader::LocalReader(Context context, std::int64_t low_water,
   look_up();
 }
 
-/// Before the events: so events that are read after it are still there while the position is the same.
+/// Positions are read before events: if another instance stores events meanwhile, their position has moved, and a batch
+/// with them is refused.
 void LocalReader::look_up() {
   for (const inbox::LocalPosition& found : inbox::local_positions(context_.connection)) {
     const kafka::TopicPartition partition{found.topic, 0};

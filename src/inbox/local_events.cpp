@@ -84,19 +84,7 @@ bool has_local_above(Connection& connection, std::int64_t number) {
 
 LocalRows read_local(Connection& connection, const std::vector<IdRange>& ranges, std::int64_t after,
                      OutboxBite bite) {
-  ArrayParameter firsts{Type::int8, ranges.size() * 12}, lasts{Type::int8, ranges.size() * 12};
-  for (const IdRange& range : ranges) {
-    firsts.add(range.first);
-    lasts.add(range.last);
-  }
-  const std::string from = std::to_string(after), rows = std::to_string(bite.rows), bytes = std::to_string(bite.bytes);
-  WireParameters parameters;
-  parameters.add(firsts.finish());
-  parameters.add(lasts.finish());
-  parameters.add(from);
-  parameters.add(rows);
-  parameters.add(bytes);
-  return LocalRows{connection.access().fetch(statements::local_read, parameters)};
+  return LocalRows{read_ids(connection, statements::local_read, ranges, after, bite)};
 }
 
 RunningTransactions transactions_now(Connection& connection) {

@@ -57,8 +57,8 @@ std::set<std::string, std::less<>> dead_letter_topics(Connection& connection) {
   return out;
 }
 
-OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& ranges, std::int64_t after,
-                       OutboxBite bite) {
+std::shared_ptr<pg_result> read_ids(Connection& connection, const Statement& statement,
+                                    const std::vector<IdRange>& ranges, std::int64_t after, OutboxBite bite) {
   ArrayParameter firsts{Type::int8, ranges.size() * 12}, lasts{Type::int8, ranges.size() * 12};
   for (const IdRange& range : ranges) {
     firsts.add(range.first);
@@ -69,7 +69,12 @@ OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& range
   parameters.add(firsts.finish());
   parameters.add(lasts.finish());
   for (const std::string* text : {&from, &rows, &bytes}) parameters.add(*text);
-  return OutboxRows{connection.access().fetch(statements::relay_read, parameters)};
+  return connection.access().fetch(statement, parameters);
+}
+
+OutboxRows read_outbox(Connection& connection, const std::vector<IdRange>& ranges, std::int64_t after,
+                       OutboxBite bite) {
+  return OutboxRows{read_ids(connection, statements::relay_read, ranges, after, bite)};
 }
 
 std::set<std::int64_t> running_transactions(Connection& connection, std::int64_t before) {

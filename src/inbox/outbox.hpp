@@ -17,6 +17,8 @@ struct pg_result;
 
 namespace inboxd::inbox {
 
+struct Statement;
+
 /// The right to send the outbox. Every function that changes something is guarded by it.
 struct RelayLease {
   base::Uuid owner;
@@ -62,6 +64,10 @@ struct OutboxBite {
   std::int64_t rows = 0;
   std::int64_t bytes = 0;
 };
+
+/// Runs a statement that reads the rows in these ranges of ids and above `after`, in order.
+std::shared_ptr<pg_result> read_ids(Connection& connection, const Statement& statement,
+                                    const std::vector<IdRange>& ranges, std::int64_t after, OutboxBite bite);
 
 /// Takes the lease if it is free. Returns the id below which no message is left; nullopt: another process has it.
 std::optional<std::int64_t> take_relay(Connection& connection, const RelayLease& lease,
