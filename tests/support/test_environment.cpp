@@ -2,9 +2,11 @@
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -32,6 +34,19 @@ bool can_listen(int port) {
   return free;
 }
 
+// A server listens seconds after its port was chosen, and a stopped one comes back to its port: no other test gets it
+// until this process ends. The name is a socket's without a file, so that a killed process leaves nothing behind.
+bool reserve(int port) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const int length = std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "inboxd-test-port-%d", port);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(length));
+  const bool is_mine = fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&name), size) == 0;
+  if (fd >= 0 && !is_mine) close(fd);
+  return is_mine;
+}
+
 }  // namespace
 
 std::string needed(const char* variable) {
@@ -57,12 +72,12 @@ std::string random_name(std::string_view prefix) {
 }
 
 int free_port() {
-  std::uniform_int_distribution<int> ports{15'000, 31'999};
+  std::uniform_int_distribution<int> ports{15'000, 23'999};
   for (int attempt = 0; attempt < 200; ++attempt) {
     const int port = ports(random_source());
-    if (can_listen(port)) return port;
+    if (reserve(port) && can_listen(port)) return port;
   }
-  throw std::runtime_error{"no free port between 15000 and 31999"};
+  throw std::runtime_error{"no free port between 15000 and 23999"};
 }
 
 TempFolder::TempFolder(const std::filesystem::path& parent) {

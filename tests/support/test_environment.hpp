@@ -14,7 +14,7 @@ bool is_long();
 /// A new name, valid as SQL identifier, topic and group: `t_4f07c1a2b3`.
 std::string random_name(std::string_view prefix = "t");
 
-/// An unused port of 127.0.0.1, below the range of outgoing connections.
+/// An unused port of 127.0.0.1 that no other test gets while this process runs. config/setup/servers chooses above it.
 int free_port();
 
 /// A folder under $TMPDIR, removed at the end. Other users may enter it (PostgreSQL's user must).
