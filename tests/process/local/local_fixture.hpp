@@ -8,13 +8,15 @@
 #include "support/daemon_process.hpp"
 #include "support/database.hpp"
 #include "support/recording.hpp"
+#include "support/test_environment.hpp"
 
 namespace inboxd::support {
 
 /// A schema, and a configuration without Kafka: the local topic `signup` and a recorder. `more` are further keys of the
 /// handler in YAML. A test ends with `inboxd verify`.
 struct LocalFixture {
-  explicit LocalFixture(std::vector<std::string> more = {}) {
+  explicit LocalFixture(std::vector<std::string> more = {}) : LocalFixture{needed("INBOXD_TEST_PG"), std::move(more)} {}
+  LocalFixture(const std::string& url, std::vector<std::string> more) : database{url} {
     config.topics = {"{name: signup, source: local}"};
     config.sections["local"] = "lease: 1s";
     HandlerText handler;
