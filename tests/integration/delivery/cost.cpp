@@ -156,7 +156,7 @@ TEST_CASE("hundreds of thousands of rows with expired leases are claimed in boun
     most = std::max(most, blocks_read(plan));
   }
   WARN("at most " << most << " blocks read to take 100 of 300000 rows");
-  CHECK(most < 3000);  // about twelve per row; the table and its index have ten thousand
+  CHECK(most < 5000);  // about thirty per row, some of the catalog; the table and its index have ten thousand
   CHECK(inbox.database().number("select count(*) from inbox.delivery where owner = $1::uuid", {inbox.owner.text()}) ==
         1000);
 }
