@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "base/base64.hpp"
 #include "base/text.hpp"
 #include "config/exposure.hpp"
 #include "operations/documents.hpp"
@@ -64,7 +65,7 @@ std::string first_line(const char* path) {
 void hide(Document& part, const config::Texts& texts) {
   config::Texts all = texts;
   for (const std::string& text : texts) {
-    std::string coded = operations::base64(text);
+    std::string coded = base::base64(text);
     while (coded.ends_with('=')) coded.pop_back();
     all.push_back(std::move(coded));
   }

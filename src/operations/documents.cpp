@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/base64.hpp"
 #include "base/text.hpp"
 #include "config/units.hpp"
 #include "event/headers.hpp"
@@ -12,7 +13,7 @@ namespace {
 Document bytes_of_view(const event::MaybeBytes& bytes) {
   if (!bytes) return nullptr;
   if (base::is_utf8(*bytes)) return std::string{*bytes};
-  return {{"base64", base64(*bytes)}};
+  return {{"base64", base::base64(*bytes)}};
 }
 
 }  // namespace
@@ -51,23 +52,6 @@ Document headers_of(const std::optional<std::string>& packed) {
 Document worker_of(const std::optional<Worker>& worker) {
   if (!worker) return nullptr;
   return {{"host", worker->host}, {"process_id", worker->process_id}};
-}
-
-std::string base64(std::string_view bytes) {
-  static constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](std::size_t at) {
-      return at < bytes.size() ? static_cast<unsigned>(static_cast<unsigned char>(bytes[at])) : 0U;
-    };
-    const unsigned bits = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    out += digits[bits >> 18 & 63];
-    out += digits[bits >> 12 & 63];
-    out += i + 1 < bytes.size() ? digits[bits >> 6 & 63] : '=';
-    out += i + 2 < bytes.size() ? digits[bits & 63] : '=';
-  }
-  return out;
 }
 
 }  // namespace inboxd::operations

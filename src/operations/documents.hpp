@@ -26,8 +26,6 @@ Document range_of(const event::OffsetRange& range);
 Document headers_of(const std::optional<std::string>& packed);
 Document worker_of(const std::optional<Worker>& worker);
 
-std::string base64(std::string_view bytes);
-
 }  // namespace inboxd::operations
 
 /// Builds JSON schemas of documents in the dialect of OpenAPI 3.1. Pure.

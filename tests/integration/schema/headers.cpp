@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/base64.hpp"
 #include "base/text.hpp"
 #include "integration/support/inbox.hpp"
-#include "operations/documents.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -24,13 +24,13 @@ json object_of(std::string_view packed) {
   json out = json::object();
   for (const auto& header : event::unpack_headers(packed)) {
     const std::string name =
-        base::is_database_text(header.name) ? std::string{header.name} : "base64:" + operations::base64(header.name);
+        base::is_database_text(header.name) ? std::string{header.name} : "base64:" + base::base64(header.name);
     if (!header.value) {
       out[name] = nullptr;
     } else if (base::is_database_text(*header.value)) {
       out[name] = *header.value;
     } else {
-      out[name] = {{"base64", operations::base64(*header.value)}};
+      out[name] = {{"base64", base::base64(*header.value)}};
     }
   }
   return out;
