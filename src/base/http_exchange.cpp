@@ -30,9 +30,17 @@ struct Transfer {
 
 std::size_t take_body(char* data, std::size_t size, std::size_t count, void* to) {
   auto& [question, reply] = *static_cast<Transfer*>(to);
-  if (reply.body.size() + size * count > question.max_answer) return 0;  // ends the transfer
+  if (reply.body.size() + size * count > question.max_answer) {
+    reply.is_too_large = true;
+    return 0;  // ends the transfer
+  }
   reply.body.append(data, size * count);
   return size * count;
+}
+
+/// Not zero ends the transfer.
+int is_cancelled(void* by, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::atomic<bool>*>(by)->load() ? 1 : 0;
 }
 
 std::size_t take_header(char* data, std::size_t size, std::size_t count, void* to) {
@@ -80,6 +88,12 @@ void set_connection(CURL* handle, Transfer& transfer) {
   set_text(handle, CURLOPT_UNIX_SOCKET_PATH, question.unix_socket);
   set_text(handle, CURLOPT_SSLCERT, question.certificate);
   set_text(handle, CURLOPT_SSLKEY, question.key);
+  set_text(handle, CURLOPT_CAINFO, question.authorities);
+  if (question.cancelled != nullptr) {
+    set(handle, CURLOPT_NOPROGRESS, 0L);
+    set(handle, CURLOPT_XFERINFOFUNCTION, is_cancelled);
+    set(handle, CURLOPT_XFERINFODATA, question.cancelled);
+  }
   if (question.public_key.empty()) return;
   // The key alone identifies the server: it may have any name, and no authority need be known.
   set_text(handle, CURLOPT_PINNEDPUBLICKEY, question.public_key);

@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -20,6 +21,8 @@ struct HttpQuestion {
   bool connects_only = false;                 ///< sends nothing
   std::string public_key = {};                ///< https with the holder of this key only: `sha256//BASE64`
   std::string certificate = {}, key = {};     ///< PEM files of the client; empty: none
+  std::string authorities = {};               ///< a PEM file; empty: the system's
+  const std::atomic<bool>* cancelled = nullptr;  ///< once true, the exchange ends within a second
 };
 
 struct HttpReply {
@@ -28,6 +31,7 @@ struct HttpReply {
   std::string body = {};
   std::string problem = {};     ///< empty: the answer is whole
   bool is_elsewhere = false;    ///< an address of another machine was refused
+  bool is_too_large = false;    ///< it has more than max_answer bytes
 };
 
 /// Blocks until `end` at most. Follows no redirection and uses no proxy. Any thread.

@@ -169,6 +169,58 @@ void check_custom(const Topic& topic, const std::string& key, Reading& reading) 
   }
 }
 
+void check_registry(const Registry& registry, const std::string& key, Reading& reading) {
+  const bool has_password = reading.mentioned.has(key + ".password");  // offline its text is empty
+  if (registry.user.empty() == has_password) {
+    complain(reading, {key + ".user", key + ".password"}, "a user and a password belong together; set both or neither");
+  }
+  if (!registry.user.empty() && reading.mentioned.has(key + ".token")) {
+    complain(reading, {key + ".token", key + ".user"}, "set a token, or a user with a password, not both");
+  }
+  if (registry.certificate.empty() != registry.key.empty()) {
+    complain(reading, {key + ".tls.certificate", key + ".tls.key"},
+             "a certificate and its key belong together; set both or neither");
+  }
+  const bool has_files = !registry.ca.empty() || !registry.certificate.empty();
+  if (has_files && !registry.url.starts_with("https:")) {
+    complain(reading, {key + ".tls", key + ".url"}, "no effect without an https:// address in registry.url");
+  }
+}
+
+void check_schema(const Format& format, const std::string& key, Reading& reading) {
+  const bool has_file = !format.schema_file.empty(), has_registry = !format.registry.url.empty();
+  if (has_file == has_registry) {
+    complain(reading, {key + ".registry.url", key + ".schema_file", key + ".format"},
+             has_file ? "set registry.url or schema_file, not both"
+                      : "this format requires registry.url, the address of the schema registry, or schema_file");
+  }
+  if (format.kind == FormatKind::protobuf && has_file == format.message.empty()) {
+    complain(reading, {key + ".message", key + ".schema_file"},
+             "for Protobuf, schema_file and message belong together; set both or neither");
+  }
+  if (format.kind == FormatKind::protobuf && format.schema_id == SchemaIdForm::apicurio) {
+    complain(reading, {key + ".schema_id"},
+             "for Protobuf, set the serializer to Confluent's ids of four bytes, and remove this key");
+  }
+}
+
+void check_format(const Format& format, const std::string& key, Reading& reading) {
+  const bool has_schema = format.kind == FormatKind::avro || format.kind == FormatKind::protobuf;
+  if (has_schema) check_schema(format, key, reading);
+  Format unused = format;  // the keys of other formats
+  if (has_schema || format.kind == FormatKind::json_schema) unused.schema_id = {};
+  const bool makes_json = format.kind != FormatKind::automatic && format.kind != FormatKind::json;
+  if (makes_json) unused.max_decoded = Format{}.max_decoded;
+  if (has_schema) unused = {};
+  if (format.kind == FormatKind::avro) unused.message = format.message;
+  unused.kind = FormatKind::automatic;
+  if (unused != Format{}) {
+    complain(reading, {key, key + ".format"},
+             "a key here has no effect with this format; remove it, or set the format");
+  }
+  check_registry(format.registry, key + ".registry", reading);
+}
+
 void check_retention(const Settings& settings, const std::string& key, const Topic& topic, Reading& reading) {
   const auto& events = settings.retention.events;
   if (!topic.retention || !events || *topic.retention <= *events) return;
@@ -243,6 +295,8 @@ void check_topic(const Settings& settings, std::size_t index, Reading& reading) 
   } else {
     check_exclude(settings, index, key, reading);
     check_custom(topic, key, reading);
+    check_format(topic.value, key + ".value", reading);
+    check_format(topic.key, key + ".key", reading);
   }
   check_retention(settings, key, topic, reading);
 }

@@ -1,5 +1,6 @@
 #include "config/reference.hpp"
 
+#include <functional>
 #include <sstream>
 
 #include "base/text.hpp"
@@ -15,6 +16,7 @@ constexpr const char* introduction = R"(# Configuration of inboxd
 
 - `inboxd.minimal.yaml`: the required keys; start from a copy of it.
 - `inboxd.yaml`: every key, commented out, with its default and a sentence.
+- [formats.md](formats.md): topics in Avro or Protobuf, and schema registries.
 - [security.md](security.md): TLS, logins and rotation of each connection; Confluent Cloud, MSK, Aiven, Strimzi, RDS.
 
 `inboxd check` reads a file and everything it refers to; `inboxd check --offline` reads the file alone. Both report all
@@ -175,13 +177,40 @@ Lines without_sentences(Lines lines) {
 bool always(const Description&) { return true; }
 bool is_minimal(const Description& about) { return about.is_in_minimal; }
 bool is_of_pattern(const Description& about) { return about.key == "pattern" || about.key.starts_with("custom."); }
+bool is_of_format(const Description& about) {
+  return about.key.starts_with("value.") || about.key.starts_with("key.");
+}
 
-/// A topic has either a name or a pattern, and custom rules need `envelope: custom`: two topics show all keys.
+/// The keys of `value` and `key` that a topic with this format may have together. The sentences stand once.
+Lines lines_of_format(const std::vector<Row<Topic>>& rows, const std::string& name, const std::string& format,
+                      const std::function<bool(std::string_view)>& is_wanted) {
+  Lines out = lines_of(rows, "", [&](const Description& about) {
+    return is_of_format(about) && is_wanted(std::string_view{about.key}.substr(about.key.find('.') + 1));
+  });
+  for (Line& line : out) {
+    if (line.key.ends_with(".format")) line.value = format;
+    if (line.key.starts_with("key.")) line.sentence.clear();
+  }
+  out.insert(out.begin(), Line{"name", name, ""});
+  return out;
+}
+
+/// Some keys exclude each other, such as a name and a pattern; others need a choice, such as `envelope: custom`. So
+/// several topics show all keys.
 void write_topics(BlockWriter& writer, const std::vector<Row<Topic>>& rows) {
-  writer.item(lines_of(rows, "", [](const Description& about) { return !is_of_pattern(about); }));
+  writer.item(
+      lines_of(rows, "", [](const Description& about) { return !is_of_pattern(about) && !is_of_format(about); }));
   Lines second = lines_of(rows, "", is_of_pattern);
   second.insert(second.begin() + 1, Line{"envelope", "custom", ""});
   writer.item(second);
+  const auto is_of_file = [](std::string_view key) { return key == "schema_file" || key == "message"; };
+  writer.item(lines_of_format(rows, "payments", "avro",
+                              [&](std::string_view key) { return !is_of_file(key) && key != "registry.token"; }));
+  writer.item(lines_of_format(rows, "refunds", "avro", [](std::string_view key) {
+    return key == "format" || key == "registry.url" || key == "registry.token";
+  }));
+  writer.item(lines_of_format(rows, "parcels", "protobuf",
+                              [&](std::string_view key) { return key == "format" || is_of_file(key); }));
 }
 
 }  // namespace

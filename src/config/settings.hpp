@@ -117,6 +117,40 @@ struct CustomRules {
   bool operator==(const CustomRules&) const = default;
 };
 
+/// How a key or value is written. automatic: as it comes; JSON is found where it is.
+enum class FormatKind { automatic, avro, protobuf, json_schema, json, text, bytes };
+/// How decoded values are written as JSON. standard: as the specification of Avro or Protobuf says.
+enum class JsonForm { plain, standard };
+/// How a record begins with its schema's id, unless a header holds it: 0 and 4 bytes, or 0 and 8 bytes.
+enum class SchemaIdForm { confluent, apicurio };
+
+/// A schema registry with the REST API of Confluent.
+struct Registry {
+  std::string url;
+  std::string user;
+  Secret password;
+  Secret token;                                ///< a bearer token
+  std::string ca, certificate, key;            ///< PEM files; empty: the system's authorities, no certificate
+  milliseconds timeout{5'000};
+  std::size_t max_answer = 1 << 20;
+  int max_schemas = 1'000;
+  milliseconds unknown_interval{30'000};
+  int max_requests_per_minute = 600;
+  bool operator==(const Registry&) const = default;
+};
+
+/// Of a topic's values or keys.
+struct Format {
+  FormatKind kind = FormatKind::automatic;
+  JsonForm json = JsonForm::plain;
+  SchemaIdForm schema_id = SchemaIdForm::confluent;
+  std::size_t max_decoded = 4 << 20;
+  std::string schema_file;                     ///< the schema of all records, instead of a registry
+  std::string message;                         ///< Protobuf: the full name of the type in schema_file
+  Registry registry;
+  bool operator==(const Format&) const = default;
+};
+
 /// How long something is kept; nullopt = forever.
 using Keep = std::optional<milliseconds>;
 
@@ -138,6 +172,7 @@ struct Topic {
   Unwrap unwrap = Unwrap::automatic;
   std::string deliver_at;                      ///< header:NAME or json:/pointer; empty: events are delivered at once
   milliseconds deliver_at_limit{30LL * 24 * 60 * 60 * 1000};  ///< how far ahead
+  Format value, key;
   Keep retention;                              ///< of its events; forever: until their day is dropped
   bool operator==(const Topic&) const = default;
 };

@@ -173,6 +173,7 @@ std::vector<Row<Topic>> topic_rows() {
              "object or an array, and {schema, payload} of Kafka Connect's JsonConverter. The stored payload stays as "
              "it came."),
       &Topic::unwrap);
+  add_format_rows(rows);
   rows.push_back(row<Topic>(
       keep("retention",
            "How long the topic's events are kept, such as 3d, if that is shorter than retention.events; pending events "

@@ -10,6 +10,7 @@
 namespace inboxd::config {
 
 void add_intake_rows(Table& table);   ///< database, kafka, topics, ingest
+void add_format_rows(std::vector<Row<Topic>>& rows);  ///< topics[].value and topics[].key
 void add_handler_rows(Table& table);  ///< dispatch, handlers
 void add_service_rows(Table& table);  ///< admin, tracing, retention, log, shutdown, liveness
 

@@ -10,6 +10,7 @@ import sys
 FLOORS = {
     "base": 1,
     "config": 2, "event": 2, "kafka": 2,
+    "formats": 2.5,
     "envelope": 3, "inbox": 3, "trace": 3,
     "transaction": 3.3, "operations": 3.5,
     "consumer": 4, "settler": 4, "plugin": 4, "admin": 4,
@@ -32,6 +33,7 @@ THIRD_PARTIES = {
     "CLI/": {"cli"},
     "simdjson.h": {"envelope"},
     "xxhash.h": {"envelope"},
+    "google/": {"formats"},
     "catch2/": set(),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)

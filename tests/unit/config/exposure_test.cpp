@@ -92,7 +92,12 @@ TEST_CASE("every text of the settings table is hidden, or listed here as harmles
       "kafka.namespace", "outbox.topics", "outbox.id_header", "admin.listen", "admin.socket", "admin.hosts",
       "admin.tls.certificate", "admin.tls.key", "admin.tls.client_ca", "tracing.service", "topics[].name",
       "topics[].pattern", "topics[].exclude", "topics[].custom.id", "topics[].custom.type", "topics[].custom.source",
-      "topics[].custom.subject", "topics[].custom.time", "topics[].deliver_at", "handlers[].name",
+      "topics[].custom.subject", "topics[].custom.time", "topics[].deliver_at",
+      "topics[].value.schema_file", "topics[].value.message", "topics[].value.registry.user",
+      "topics[].value.registry.tls.ca", "topics[].value.registry.tls.certificate", "topics[].value.registry.tls.key",
+      "topics[].key.schema_file", "topics[].key.message", "topics[].key.registry.user",
+      "topics[].key.registry.tls.ca", "topics[].key.registry.tls.certificate", "topics[].key.registry.tls.key",
+      "handlers[].name",
       "handlers[].aliases", "handlers[].plugin",
       "handlers[].subscribe.topics", "handlers[].subscribe.types", "handlers[].order_by", "handlers[].batch.cron",
       "handlers[].batch.time_zone", "handlers[].dead_letters.topic", "handlers[].rate"};

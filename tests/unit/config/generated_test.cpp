@@ -87,6 +87,8 @@ TEST_CASE("the file of all keys holds comments only; uncommented, it loads with 
   environment.files["/run/secrets/inboxd-admin"] = "secret";
   environment.files["/run/secrets/inboxd-admin-read"] = "another";
   environment.files["/run/secrets/collector"] = "Bearer secret";
+  environment.files["/run/secrets/registry"] = "secret";
+  environment.files["/run/secrets/registry-token"] = "secret";
   const auto loaded = load(uncommented(text), environment);
   REQUIRE_THAT(problems(loaded), Equals(""));
   const Settings& settings = loaded.settings;
@@ -106,7 +108,7 @@ TEST_CASE("the file of all keys holds comments only; uncommented, it loads with 
   topic.name = "orders";
   topic.exclude = {"orders.*.DLT"};
   topic.deliver_at = "header:deliver-at";
-  REQUIRE(settings.topics.size() == 2);
+  REQUIRE(settings.topics.size() == 5);
   CHECK(settings.topics[0] == topic);
 }
 
@@ -119,7 +121,7 @@ TEST_CASE("the file of all keys and the reference have every key of the table") 
   const std::string text = reference();
   for (const std::string& key : all_keys()) {
     CAPTURE(key);
-    const bool is_secret = key == "database.password" || key.ends_with("token") || key == "tracing.authorization";
+    const bool is_secret = key.ends_with(".password") || key.ends_with("token") || key == "tracing.authorization";
     CHECK(std::ranges::find(keys, is_secret ? key + ".file" : key) != keys.end());
     const std::string name = key.starts_with("handler_defaults.") ? key.substr(17) : key;
     CHECK_THAT(text, ContainsSubstring("`" + name + "`"));

@@ -1,0 +1,74 @@
+#include "formats/schema_id.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+#include "base/uuid.hpp"
+
+namespace inboxd::formats {
+namespace {
+
+constexpr char of_number_mark = '\0';
+constexpr char of_guid_mark = '\1';
+constexpr std::size_t guid_size = 16;
+
+/// A number of big-endian bytes.
+SchemaId number_in(std::string_view bytes) {
+  SchemaId out;
+  std::copy_backward(bytes.begin(), bytes.end(), out.bytes.end());
+  return out;
+}
+
+/// A GUID, or a number of 4 or 8 bytes. Behind a GUID a message's indexes may follow.
+std::optional<NamedSchema> named_in_header(std::string_view value, std::string_view data) {
+  if (value.size() >= 1 + guid_size && value[0] == of_guid_mark) {
+    SchemaId id{true};
+    std::copy_n(value.begin() + 1, guid_size, id.bytes.begin());
+    return NamedSchema{id, data, value.substr(1 + guid_size)};
+  }
+  if ((value.size() == 5 || value.size() == 9) && value[0] == of_number_mark) {
+    return NamedSchema{number_in(value.substr(1)), data, std::string_view{}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+SchemaId SchemaId::of_number(std::uint64_t number) {
+  SchemaId out;
+  for (std::size_t i = out.bytes.size(); number != 0; number >>= 8) {
+    out.bytes[--i] = static_cast<std::uint8_t>(number & 0xFF);
+  }
+  return out;
+}
+
+std::string SchemaId::text() const {
+  if (is_guid) return base::Uuid{bytes}.text();
+  std::uint64_t number = 0;
+  for (const std::uint8_t byte : bytes) number = number << 8 | byte;
+  return std::to_string(number);
+}
+
+std::string SchemaId::path() const { return (is_guid ? "/schemas/guids/" : "/schemas/ids/") + text(); }
+
+std::optional<NamedSchema> find_schema(std::string_view bytes, const std::vector<event::Header>& headers,
+                                       std::string_view header, config::SchemaIdForm form, std::string& why) {
+  if (const auto* const found = event::find_header(headers, header); found != nullptr && found->value) {
+    if (auto named = named_in_header(*found->value, bytes)) return named;
+    why = "header " + std::string{header} + " holds no schema id";
+    return std::nullopt;
+  }
+  const std::size_t digits = form == config::SchemaIdForm::confluent ? 4 : 8;
+  if (bytes.empty() || bytes[0] != of_number_mark) {
+    why = "it does not begin with 0 and a schema id" +
+          (bytes.empty() ? ", it is empty" : ", but with byte 0x" + base::hex(bytes.substr(0, 1)));
+    return std::nullopt;
+  }
+  if (bytes.size() < 1 + digits) {
+    why = "it ends within the schema id";
+    return std::nullopt;
+  }
+  return NamedSchema{number_in(bytes.substr(1, digits)), bytes.substr(1 + digits), std::nullopt};
+}
+
+}  // namespace inboxd::formats
