@@ -70,7 +70,7 @@ std::string on_one_line(std::string_view json) {
 
 }  // namespace
 
-std::string line_of(const inboxd::Event& event) {
+std::string line_of(const inboxd::Event& event, bool raw) {
   Line line;
   line.text("event_id", event.id());
   line.text("source_id", event.source_id());
@@ -89,7 +89,7 @@ std::string line_of(const inboxd::Event& event) {
   if (!payload) {
     line.raw("tombstone", "true");
     line.raw("body", "null");
-  } else if (const inboxd::MaybeText body = event.json()) {
+  } else if (const inboxd::MaybeText body = raw ? std::nullopt : event.json()) {
     line.raw("body", on_one_line(*body));
   } else {
     line.raw("payload_base64", "\"" + base64(*payload) + "\"");

@@ -12,7 +12,7 @@ constexpr int dead_status = 65;  // EX_DATAERR of sysexits.h
 
 std::optional<inboxd::Outcome> run_once(const Program& program, const inboxd::Call& call, const inboxd::Event& event) {
   Child child{program, variables_of(event)};
-  const inboxd::MaybeText body = event.json();
+  const inboxd::MaybeText body = program.sends_raw ? std::nullopt : event.json();
   std::string_view input = body ? *body : event.payload().value_or("");
   std::string output;
   std::string errors;

@@ -162,6 +162,7 @@ void add_limits(const inboxd::Settings& settings, std::vector<std::string>& pref
 Program program_of(const inboxd::Settings& settings) {
   Program out;
   out.mode = mode_of(settings.text("mode", table.text("mode")));
+  out.sends_raw = handlers::is_raw(settings.text("payload", table.text("payload")));
   out.environment = environment_of(settings);
   out.folder = settings.text("folder", table.text("folder"));
   add_limits(settings, out.command);  // before the user changes: raising a limit needs root

@@ -13,6 +13,7 @@ enum class Mode { stream, once };
 /// absolute path with its arguments. No shell.
 struct Program {
   Mode mode = Mode::stream;
+  bool sends_raw = false;                ///< `payload: raw`
   std::vector<std::string> command;
   std::vector<std::string> environment;  ///< all of it, NAME=VALUE
   std::string folder;                    ///< its working directory

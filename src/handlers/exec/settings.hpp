@@ -10,6 +10,9 @@ inline constexpr handlers::SettingsTable table{std::array{
     handlers::Setting{"mode", "stream",
                       "`stream`: a program that lives on gets a line for each event and answers each. `once`: a "
                       "process for each event"},
+    handlers::Setting{"payload", "decoded",
+                      "`decoded`: JSON as `body` of handler `sql` has it, also of topics in Avro or Protobuf "
+                      "(../formats.md). `raw`: the bytes as they came, in a line as `payload_base64`"},
     handlers::Setting{"environment", handlers::none,
                       "a map of variables in addition to `PATH` and `LANG`, as `{TZ: Europe/Berlin}`. `{file: …}`, "
                       "`{credential: …}` and `{env: …}` give secrets"},

@@ -33,10 +33,10 @@ class Stream::Open {
   bool empty() const { return index_.empty(); }
   std::size_t size() const { return index_.size(); }
   /// As lines, in their order.
-  std::string lines() const {
+  std::string lines(bool raw) const {
     std::string out;
     for (std::size_t i = 0; i < open_.size(); ++i) {
-      if (open_[i]) out += line_of(events_[i]);
+      if (open_[i]) out += line_of(events_[i], raw);
     }
     return out;
   }
@@ -141,7 +141,7 @@ void Stream::note_failure() {
 
 /// Until all events are answered, the call is cancelled, or the child fails.
 std::optional<Stream::Failure> Stream::converse(Session& session, inboxd::Call& call, Open& open) {
-  const std::string lines = open.lines();
+  const std::string lines = open.lines(program_.sends_raw);
   std::string_view input = lines;
   session.errors.clear();
   while (!open.empty() && !call.is_cancelled()) {

@@ -101,16 +101,21 @@ std::optional<Data> unwrapped(std::string_view json) {
   return out;
 }
 
-Data data_of(const inboxd::Event& event) {
+Data data_of(const Target& target, const inboxd::Event& event) {
   const inboxd::MaybeText payload = event.payload();
   if (!payload) return {std::nullopt, std::string{json_type}};
   const std::string_view declared = event.header("content-type").value_or("");
+  if (target.sends_raw) {
+    return {std::string{*payload}, std::string{is_media_type(declared) ? declared : any_bytes}, false};
+  }
   const inboxd::MaybeText json = event.json();
   if (json && json->find("\"specversion\"") != std::string_view::npos) {
     if (auto inner = unwrapped(*json)) return *std::move(inner);
   }
   const std::string bytes{json ? *json : *payload};
-  if (is_media_type(declared) && !declared.starts_with("application/cloudevents")) {
+  const bool names_format = declared.find("avro") != std::string_view::npos ||
+                            declared.find("protobuf") != std::string_view::npos;  // of the payload, not of its JSON
+  if (is_media_type(declared) && !declared.starts_with("application/cloudevents") && !(json && names_format)) {
     return {bytes, std::string{declared}, json.has_value()};
   }
   return {bytes, std::string{json ? json_type : any_bytes}, json.has_value()};
@@ -185,7 +190,7 @@ std::string header_value(std::string_view text) {
 
 std::string structured(const Target& target, Form form, inboxd::Call& call, const inboxd::Event& event) {
   Json envelope = Json::object();
-  const Data data = data_of(event);
+  const Data data = data_of(target, event);
   for (const auto& [name, value] : attributes_of(target, form, call, event, data)) envelope[name] = value;
   if (data.bytes) {
     envelope["datacontenttype"] = data.media_type;
@@ -229,7 +234,7 @@ std::string digest_of(const std::vector<inboxd::Event>& events) {
 Message message_of(const Target& target, inboxd::Call& call, const inboxd::Event& event) {
   Message out;
   if (target.style == Style::cloudevents_binary) {
-    Data data = data_of(event);
+    Data data = data_of(target, event);
     for (const auto& [name, value] : attributes_of(target, Form::binary, call, event, data)) {
       out.headers.push_back("ce-" + name + ": " + header_value(value));
     }

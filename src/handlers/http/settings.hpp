@@ -14,6 +14,10 @@ inline constexpr handlers::SettingsTable table{std::array{
         "`cloudevents-binary`: attributes as headers, the payload as the body. `cloudevents-structured`: a JSON "
         "object. `dapr`: as `cloudevents-structured`, with Dapr's fields and Dapr's answers"},
     handlers::Setting{
+        "payload", "decoded",
+        "`decoded`: JSON as `body` of handler `sql` has it, also of topics in Avro or Protobuf (../formats.md). `raw`: "
+        "the bytes as they came, with the record's content type"},
+    handlers::Setting{
         "health", handlers::none,
         "`{path, every: 5s, timeout: 2s, failures: 3}`: no event is sent before a GET was answered 2xx, nor after "
         "`failures` in a row that were not. Events wait uncharged"},

@@ -127,6 +127,7 @@ Target::Target(const inboxd::Settings& settings)
     : url{settings.text("url")},
       style{style_of(settings.text("style", table.text("style")))},
       posts_batches{settings.events_per_call() > 1 && style != Style::dapr},
+      sends_raw{handlers::is_raw(settings.text("payload", table.text("payload")))},
       health{health_of(settings, settings.text("url"))},
       permanent{statuses_of(settings.text("permanent", table.text("permanent")))},
       signer{settings.text("signing_secret", "")},

@@ -28,6 +28,7 @@ struct Target {
   UrlTemplate url;
   Style style;
   bool posts_batches;  ///< each request is a batch, also of a single event: the handler may get several events a call
+  bool sends_raw;      ///< `payload: raw`
   HealthCheck health;
   std::set<long> permanent;  ///< statuses that make a dead letter at once
   Signer signer;

@@ -38,7 +38,8 @@ Target target_of(const inboxd::Settings& settings) {
         "setting 'topic' begins with a placeholder, so the producer of an event may choose any topic; "
         "set topics_allowed");
   }
-  return {std::move(topic), properties_of(settings), keeps_headers(settings)};
+  return {std::move(topic), properties_of(settings), keeps_headers(settings),
+          !handlers::is_raw(settings.text("payload", table.text("payload")))};
 }
 
 struct Kafka final : inboxd::AsyncHandler {

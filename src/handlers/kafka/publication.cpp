@@ -51,9 +51,12 @@ void Publication::send_one(Client& client, const inboxd::Event& event) {
 void Publication::produce(Client& client, const inboxd::Event& event) {
   Slot& slot = slots_[event.index()];
   slot.result.reset();
+  const auto payload = target_.is_decoded && event.payload() ? event.json() : event.payload();
+  if (event.payload() && !payload) return refuse(event, inboxd::dead("the payload is not JSON", "kafka.not_json"));
   const auto error = client.produce(
-      {slot.topic, event.key(), event.payload(), time_of(event)},
-      headers_of(event, target_.keeps_headers, slot.span->traceparent(), open_->call().tracestate(event)), &slot);
+      {slot.topic, event.key(), payload, time_of(event)},
+      headers_of(event, payload, target_.keeps_headers, slot.span->traceparent(), open_->call().tracestate(event)),
+      &slot);
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
     ++awaited_;
   } else if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL) {

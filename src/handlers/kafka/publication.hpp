@@ -18,6 +18,7 @@ struct Target {
   TopicTemplate topic;
   ProducerProperties properties;
   bool keeps_headers;
+  bool is_decoded;  ///< `payload: decoded`
 };
 
 /// A call: a record for each event, until all have their reports. Not thread-safe.

@@ -41,8 +41,8 @@ std::string digest_of(inboxd::MaybeText payload) {
 
 }  // namespace
 
-RecordHeaders headers_of(const inboxd::Event& event, bool keep, inboxd::MaybeText traceparent,
-                         inboxd::MaybeText tracestate) {
+RecordHeaders headers_of(const inboxd::Event& event, inboxd::MaybeText payload, bool keep,
+                         inboxd::MaybeText traceparent, inboxd::MaybeText tracestate) {
   RecordHeaders out{rd_kafka_headers_new(16)};
   if (keep && event.raw().has_headers != 0) {
     for (const inboxd::Header& header : event.headers()) {
@@ -59,7 +59,7 @@ RecordHeaders headers_of(const inboxd::Event& event, bool keep, inboxd::MaybeTex
   add(out.get(), "inboxd-topic", event.topic());
   add(out.get(), "inboxd-partition", std::to_string(event.partition()));
   add(out.get(), "inboxd-offset", std::to_string(event.offset()));
-  add(out.get(), "inboxd-payload-sha256", digest_of(event.payload()));
+  add(out.get(), "inboxd-payload-sha256", digest_of(payload));
   if (traceparent) add(out.get(), "traceparent", traceparent);
   if (traceparent && tracestate) add(out.get(), "tracestate", tracestate);
   return out;

@@ -12,8 +12,8 @@ struct DestroyHeaders {
 using RecordHeaders = std::unique_ptr<rd_kafka_headers_t, DestroyHeaders>;
 
 /// The event's own headers, if `keep`, without the names that follow: the CloudEvents attributes ce_specversion, ce_id,
-/// ce_source and ce_type, the event's place (inboxd-…), and the trace context.
-RecordHeaders headers_of(const inboxd::Event& event, bool keep, inboxd::MaybeText traceparent,
-                         inboxd::MaybeText tracestate);
+/// ce_source and ce_type, the event's place (inboxd-…), and the trace context. `payload`: of the copy.
+RecordHeaders headers_of(const inboxd::Event& event, inboxd::MaybeText payload, bool keep,
+                         inboxd::MaybeText traceparent, inboxd::MaybeText tracestate);
 
 }  // namespace kafka_handler

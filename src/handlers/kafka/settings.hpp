@@ -18,6 +18,9 @@ inline constexpr handlers::SettingsTable table{std::array{
         "of librdkafka. `{file: …}`, `{credential: …}` and `{env: …}` give secrets; `sasl.oauthbearer.token.file` as "
         "in `kafka.properties`. Defaults that differ from librdkafka's: `linger.ms` 1 (at most 5), `partitioner` "
         "`murmur2_random` as Java's clients (`random` would break the order of keys)"},
+    handlers::Setting{"payload", "raw",
+                      "`raw`: the bytes as they came. `decoded`: their JSON, as `body` of handler `sql`, for topics in "
+                      "Avro (../formats.md); an event without is dead (`kafka.not_json`)"},
     handlers::Setting{"headers", "keep", "`keep`: the event's own headers first. `none`: only the headers listed "
                                          "below"},
     handlers::Setting{"connection", "{}",

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <inboxd/handler.hpp>
+#include <string>
 #include <string_view>
 
 namespace handlers {
@@ -71,6 +72,14 @@ const inboxd::Settings& known(const inboxd::Settings& settings, const SettingsTa
   for (const Setting& each : table.rows) (void)settings.has(each.name);
   settings.finish();
   return settings;
+}
+
+/// Setting `payload`: whether the handler sends the payload as it came, or the JSON that a topic's format made of it.
+inline bool is_raw(const std::string& text) {
+  if (text != "raw" && text != "decoded") {
+    throw inboxd::SettingsError{"setting 'payload' is '" + text + "'; it must be raw or decoded"};
+  }
+  return text == "raw";
 }
 
 }  // namespace handlers
