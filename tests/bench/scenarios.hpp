@@ -51,6 +51,7 @@ void measure_order_latency(const Options& options, Report& report);
 void measure_order_memory(const Options& options, Report& report);
 void measure_batch(const Options& options, Report& report);
 void measure_sql_statement(const Options& options, Report& report);
+void measure_avro(const Options& options, Report& report);
 void measure_sql_memory(const Options& options, Report& report);
 void measure_sql_single(const Options& options, Report& report);
 void measure_sql_group(const Options& options, Report& report);

@@ -146,6 +146,12 @@ void Topic::preload(const Generator& generator, std::int64_t first, std::int64_t
   flush();
 }
 
+void Topic::preload_made(const Generator& ids, std::int64_t events,
+                         const std::function<std::string(std::int64_t)>& make) {
+  for (std::int64_t i = 0; i < events; ++i) send(static_cast<int>(i % partitions_), key_of(ids.id(i)), make(i));
+  flush();
+}
+
 void Topic::preload_keyed(const Generator& generator, std::int64_t events, Keys keys) {
   std::string payload;
   std::mt19937_64 random{1};

@@ -29,6 +29,9 @@ class Topic final {
   /// acknowledged all.
   void preload(const Generator& generator, std::int64_t first, std::int64_t events);
 
+  /// As preload, from number 0 on, with payloads of another kind.
+  void preload_made(const Generator& ids, std::int64_t events, const std::function<std::string(std::int64_t)>& make);
+
   /// The keys of records whose id is in the header `id`: `count` keys from number `first` on, of which the first has
   /// that share of all records.
   struct Keys {
