@@ -47,8 +47,8 @@ select format('grant select (%s) on %I.%I to %I', string_agg(quote_ident(a.attna
               c.relname, :'monitor')
 from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 where c.relnamespace = (:'schema')::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition
-  and a.attname not in ('key', 'key_text', 'order_key', 'payload', 'headers', 'subject', 'source_id', 'message',
-                        'last_error', 'error', 'reasons', 'detail', 'notes', 'paused_reason', 'fence')
+  and a.attname not in ('key', 'key_text', 'order_key', 'payload', 'decoded', 'headers', 'subject', 'source_id',
+                        'message', 'last_error', 'error', 'reasons', 'detail', 'notes', 'paused_reason', 'fence')
 group by c.relname \gexec
 
 -- ingest stores, routes, registers handlers and accepts gaps. worker claims, settles, maintains, replays, discards and
@@ -66,7 +66,7 @@ from (values
   ('ledger_trim',         '',                                    'update'),
   ('also_seen',           'insert',                              'delete'),
   ('event',               'insert',                              'insert, delete, '
-                          'update (key, payload, headers, subject, source_id, forgotten_at)'),
+                          'update (key, payload, decoded, headers, subject, source_id, forgotten_at)'),
   ('quarantine',          'insert',                              'update (reason, detail, event_id, key, payload, '
                           'headers, forgotten_at), delete'),
   ('routing',             'update',                              'update'),

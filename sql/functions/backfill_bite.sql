@@ -29,7 +29,8 @@ begin
     return;
   end if;
   with near as (
-    select e."offset", e.event_id, e.event_type, e.received_at, coalesce(octet_length(e.payload), 0) as size,
+    select e."offset", e.event_id, e.event_type, e.received_at,
+           coalesce(octet_length(e.payload), 0) + coalesce(octet_length(e.decoded), 0) as size,
            e.forgotten_at is not null as is_forgotten,
            case when b.mode <> 'sequential' and e.deliver_at > clock_timestamp() then e.deliver_at end as due
     from inbox.event e

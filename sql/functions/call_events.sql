@@ -10,15 +10,15 @@ create or replace function inbox.call_events(
   p_shard int[], p_first bigint[], p_end bigint[], p_from timestamptz, p_to timestamptz, p_attempt int[],
   p_edit bigint[], p_delivery bigint[], p_fence bigint[])
 returns table (event_id uuid, source_id text, topic text, partition int, "offset" bigint, event_type text, source text,
-               subject text, key bytea, payload bytea, headers bytea, occurred_at timestamptz,
-               received_at timestamptz, attempt int)
+               subject text, key bytea, payload bytea, decoded bytea, headers bytea,
+               occurred_at timestamptz, received_at timestamptz, attempt int)
 language plpgsql stable security definer rows 100
 set search_path = pg_catalog, pg_temp set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off
 as $$
 begin
   return query
   select e.event_id, e.source_id, s.topic, s.partition, e."offset", e.event_type, e.source, e.subject, e.key,
-         case when p_edit[i] = 0 then e.payload else x.payload end,
+         case when p_edit[i] = 0 then e.payload else x.payload end, case when p_edit[i] = 0 then e.decoded end,
          case when p_edit[i] = 0 then e.headers else x.headers end, e.occurred_at, e.received_at, p_attempt[i]
   from generate_series(1, cardinality(p_shard)) i
   join inbox.delivery d on d.delivery_id = p_delivery[i] and d.fence = p_fence[i] and d.owner is not null

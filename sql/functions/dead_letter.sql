@@ -8,10 +8,10 @@ create or replace function inbox.dead_letter(
 returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   insert into inbox.dead_letter (handler_id, event_id, shard_id, "offset", source_id, event_type, source, subject, key,
-                                 payload, headers, occurred_at, kafka_timestamp, received_at, attempts, reasons, state,
-                                 sequence, ordinal, lane, order_key, parks, forgotten_at, deliver_at)
+                                 payload, decoded, headers, occurred_at, kafka_timestamp, received_at, attempts,
+                                 reasons, state, sequence, ordinal, lane, order_key, parks, forgotten_at, deliver_at)
   select d.handler_id, x.event, d.shard_id, x."offset", e.source_id, e.event_type, e.source, e.subject, e.key,
-         e.payload, e.headers, e.occurred_at, e.kafka_timestamp, e.received_at,
+         e.payload, e.decoded, e.headers, e.occurred_at, e.kafka_timestamp, e.received_at,
          d.attempts + (x.state not in ('parked', 'expired'))::int,
          coalesce((select jsonb_agg(jsonb_build_object('attempt', f.attempt, 'occurred_at', f.occurred_at,
                                                        'error_class', f.error_class, 'message', f.message)

@@ -37,7 +37,7 @@ begin
     from inbox.backfill_range g
     cross join lateral (
       select e."offset", e.event_id, e.event_type, e.received_at, e.forgotten_at, e.deliver_at,
-             coalesce(octet_length(e.payload), 0) as size
+             coalesce(octet_length(e.payload), 0) + coalesce(octet_length(e.decoded), 0) as size
       from inbox.event e
       where e.shard_id = g.shard_id and e."offset" >= g.next_offset and e."offset" < g.end_offset
         and e.received_at >= v_from and e.received_at < v_to

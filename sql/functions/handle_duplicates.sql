@@ -11,8 +11,8 @@ create or replace function inbox.handle_duplicates(
   p_routing_version bigint,
   l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_source_id text[], e_type text[], e_source text[], e_subject text[],
-  e_key bytea[], e_payload bytea[], e_headers bytea[], e_occurred_at timestamptz[], e_kafka_timestamp timestamptz[],
-  e_deliver_at timestamptz[])
+  e_key bytea[], e_payload bytea[], e_decoded bytea[], e_headers bytea[], e_occurred_at timestamptz[],
+  e_kafka_timestamp timestamptz[], e_deliver_at timestamptz[])
 returns int
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
@@ -118,13 +118,14 @@ begin
   moment as materialized (select clock_timestamp() as now),
   restored as (
     insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
-                             headers, occurred_at, kafka_timestamp, received_at, deliver_at)
-    select s.shard_id, s."offset", s.id, e.source_id, e.type, e.source, e.subject, e.key, e.payload, e.headers,
-           e.occurred, e.kafka, m.now, e.deliver_at
+                             decoded, headers, occurred_at, kafka_timestamp, received_at, deliver_at)
+    select s.shard_id, s."offset", s.id, e.source_id, e.type, e.source, e.subject, e.key, e.payload, e.decoded,
+           e.headers, e.occurred, e.kafka, m.now, e.deliver_at
     from stored s
-    join unnest(e_shard, e_offset, e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers,
+    join unnest(e_shard, e_offset, e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_decoded, e_headers,
                 e_occurred_at, e_kafka_timestamp, e_deliver_at)
-         e(shard, "offset", source_id, type, source, subject, key, payload, headers, occurred, kafka, deliver_at)
+         e(shard, "offset", source_id, type, source, subject, key, payload, decoded, headers, occurred, kafka,
+           deliver_at)
       on e.shard = s.here_shard and e."offset" = s.here_offset
     cross join moment m
     where s.received_at is null)

@@ -28,8 +28,8 @@ create or replace function inbox.ingest(
   s_shard int[], s_epoch int[], s_expected bigint[], s_next bigint[], s_leader_epoch int[],
   p_careful boolean, p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_id uuid[], e_source_id text[], e_type text[], e_source text[], e_subject text[],
-  e_key bytea[], e_payload bytea[], e_headers bytea[], e_occurred_at timestamptz[], e_kafka_timestamp timestamptz[],
-  e_deliver_at timestamptz[],
+  e_key bytea[], e_payload bytea[], e_decoded bytea[], e_headers bytea[], e_occurred_at timestamptz[],
+  e_kafka_timestamp timestamptz[], e_deliver_at timestamptz[],
   r_handler int[], r_shard int[], r_pending text[], r_events int[], r_lease int[], r_sequence int[],
   r_sequence_fence bigint[], r_due timestamptz[],
   q_shard int[], q_offset bigint[], q_reason text[], q_detail text[], q_key bytea[], q_payload bytea[],
@@ -134,7 +134,7 @@ begin
     if v_odd then
       conflicts := inbox.handle_duplicates(
         p_routing_version, l_id, l_shard, l_offset, l_digest, e_shard, e_offset, e_source_id, e_type, e_source,
-        e_subject, e_key, e_payload, e_headers, e_occurred_at, e_kafka_timestamp, e_deliver_at);
+        e_subject, e_key, e_payload, e_decoded, e_headers, e_occurred_at, e_kafka_timestamp, e_deliver_at);
     end if;
   end if;
 
@@ -146,9 +146,9 @@ begin
         on x.shard = e.shard and x."offset" = e."offset";
     end if;
     insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
-                             headers, occurred_at, kafka_timestamp, received_at, deliver_at)
+                             decoded, headers, occurred_at, kafka_timestamp, received_at, deliver_at)
     select e_shard[i], e_offset[i], e_id[i], e_source_id[i], e_type[i], e_source[i], e_subject[i], e_key[i],
-           e_payload[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now,
+           e_payload[i], e_decoded[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now,
            e_deliver_at[i]
     from generate_series(1, cardinality(e_shard)) i
     where v_gone is null or not v_gone[i];

@@ -111,7 +111,7 @@ begin
            coalesce((x.handler_id, x.sequence, x.lane) in (
              select t.* from unnest(v_lane_handler, v_lane_sequence, v_lanes) t), false) as joins_others,
            coalesce(octet_length(x.key), 0) + coalesce(octet_length(x.payload), 0)
-             + coalesce(octet_length(x.headers), 0) as bytes
+             + coalesce(octet_length(x.decoded), 0) + coalesce(octet_length(x.headers), 0) as bytes
     from inbox.dead_letter x join inbox.handler h using (handler_id) where x.dead_letter_id = any (v_ids)),
   stored as materialized (  -- where the dead letter says, else in any day: another replay may have restored it
     select p.dead_letter_id, coalesce(
@@ -139,10 +139,10 @@ begin
     from placed p),
   back as (
     insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
-                             headers, occurred_at, kafka_timestamp, received_at, deliver_at)
+                             decoded, headers, occurred_at, kafka_timestamp, received_at, deliver_at)
     select distinct on (p.shard_id, p."offset")
            p.shard_id, p."offset", p.event_id, p.source_id, p.event_type, p.source, p.subject, p.key, p.payload,
-           p.headers, p.occurred_at, p.kafka_timestamp, v_now, p.deliver_at
+           p.decoded, p.headers, p.occurred_at, p.kafka_timestamp, v_now, p.deliver_at
     from placed p where p.stored_at is null
     order by p.shard_id, p."offset"
     returning 1),

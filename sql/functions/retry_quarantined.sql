@@ -13,8 +13,8 @@ create or replace function inbox.retry_quarantined(
   p_actor text, p_asked text, q_id bigint[],
   p_repeats boolean, l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
   e_shard int[], e_offset bigint[], e_id uuid[], e_source_id text[], e_type text[], e_source text[], e_subject text[],
-  e_key bytea[], e_payload bytea[], e_headers bytea[], e_occurred_at timestamptz[], e_kafka_timestamp timestamptz[],
-  e_deliver_at timestamptz[],
+  e_key bytea[], e_payload bytea[], e_decoded bytea[], e_headers bytea[], e_occurred_at timestamptz[],
+  e_kafka_timestamp timestamptz[], e_deliver_at timestamptz[],
   k_id bigint[], k_reason text[], k_detail text[],
   out status text, out stored int, out duplicates int, out conflicts int)
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off
@@ -47,8 +47,8 @@ begin
     if v_odd then
       conflicts := inbox.handle_duplicates(
         (select version from inbox.routing where only_row), l_id, l_shard, l_offset, l_digest, e_shard, e_offset,
-        e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_headers, e_occurred_at, e_kafka_timestamp,
-        e_deliver_at);
+        e_source_id, e_type, e_source, e_subject, e_key, e_payload, e_decoded, e_headers, e_occurred_at,
+        e_kafka_timestamp, e_deliver_at);
       -- It inserted conflicts into quarantine, which has their records already: move the reason to the existing rows.
       with again as (
         delete from inbox.quarantine n using unnest(e_shard, e_offset) e(shard, "offset")
@@ -66,9 +66,9 @@ begin
   end if;
 
   insert into inbox.event (shard_id, "offset", event_id, source_id, event_type, source, subject, key, payload,
-                           headers, occurred_at, kafka_timestamp, received_at, deliver_at)
+                           decoded, headers, occurred_at, kafka_timestamp, received_at, deliver_at)
   select e_shard[i], e_offset[i], e_id[i], e_source_id[i], e_type[i], e_source[i], e_subject[i], e_key[i],
-         e_payload[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now,
+         e_payload[i], e_decoded[i], e_headers[i], e_occurred_at[i], e_kafka_timestamp[i], v_now,
          e_deliver_at[i]
   from unnest(v_new) i;
 

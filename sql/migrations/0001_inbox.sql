@@ -122,7 +122,8 @@ create table inbox.ledger_trim (
 insert into inbox.ledger_trim (day) values ('-infinity');
 
 -- forgotten_at: when `events forget` erased key, payload, headers and subject. No handler gets such an event.
--- deliver_at: no handler gets it before; null: at once.
+-- deliver_at: no handler gets it before; null: at once. decoded: the JSON of the payload, if its topic has a format
+-- (topics[].value).
 create table inbox.event (
   shard_id        int not null,
   "offset"        bigint not null,
@@ -138,7 +139,8 @@ create table inbox.event (
   kafka_timestamp timestamptz,
   received_at     timestamptz not null,
   forgotten_at    timestamptz,
-  deliver_at      timestamptz
+  deliver_at      timestamptz,
+  decoded         bytea
 ) partition by range (received_at);
 create index event_place on inbox.event (shard_id, "offset");
 
@@ -405,6 +407,7 @@ create table inbox.dead_letter (
   forgotten_at    timestamptz,
   parks           boolean not null default false check (not parks or lane is not null),
   deliver_at      timestamptz,
+  decoded         bytea,
   error_class     text generated always as (reasons -> -1 ->> 'error_class') stored,  -- for role monitor
   unique (handler_id, shard_id, "offset")  -- not event_id: it may return as another event once the ledger is trimmed
 );

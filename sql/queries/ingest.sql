@@ -8,10 +8,10 @@ from inbox.ingest(
   $9::boolean, $10::boolean, $11::pg_catalog.uuid[], $12::int[], $13::bigint[], $14::bigint[],
   $15::int[], $16::bigint[], $17::pg_catalog.uuid[], $18::pg_catalog.text[], $19::pg_catalog.text[],
   $20::pg_catalog.text[], $21::pg_catalog.text[], $22::pg_catalog.bytea[], $23::pg_catalog.bytea[],
-  $24::pg_catalog.bytea[], $25::pg_catalog.timestamptz[], $26::pg_catalog.timestamptz[],
-  $27::pg_catalog.timestamptz[],
-  $28::int[], $29::int[], $30::pg_catalog.text[], $31::int[], $32::int[],
-  $33::int[], $34::bigint[], $35::pg_catalog.timestamptz[],
-  $36::int[], $37::bigint[], $38::pg_catalog.text[], $39::pg_catalog.text[], $40::pg_catalog.bytea[],
-  $41::pg_catalog.bytea[], $42::bigint[], $43::bigint[], $44::pg_catalog.bytea[], $45::pg_catalog.timestamptz[],
-  $46::bigint[], $47::pg_catalog.uuid[])
+  $24::pg_catalog.bytea[], $25::pg_catalog.bytea[], $26::pg_catalog.timestamptz[],
+  $27::pg_catalog.timestamptz[], $28::pg_catalog.timestamptz[],
+  $29::int[], $30::int[], $31::pg_catalog.text[], $32::int[], $33::int[],
+  $34::int[], $35::bigint[], $36::pg_catalog.timestamptz[],
+  $37::int[], $38::bigint[], $39::pg_catalog.text[], $40::pg_catalog.text[], $41::pg_catalog.bytea[],
+  $42::pg_catalog.bytea[], $43::bigint[], $44::bigint[], $45::pg_catalog.bytea[], $46::pg_catalog.timestamptz[],
+  $47::bigint[], $48::pg_catalog.uuid[])

@@ -7,7 +7,7 @@ with letters as materialized (
   order by x.dead_letter_id limit $3::int for update),
 erased as (
   update inbox.dead_letter x
-  set key = null, payload = null, headers = null, subject = null, order_key = null, notes = null,
+  set key = null, payload = null, decoded = null, headers = null, subject = null, order_key = null, notes = null,
       source_id = case when convert_to(x.source_id, 'UTF8') is distinct from x.key then x.source_id end,
       forgotten_at = clock_timestamp(),
       reasons = coalesce((

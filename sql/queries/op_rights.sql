@@ -26,7 +26,7 @@ where not has_table_privilege('inbox.' || t.name, p.privilege)
 union all
 select 'update (' || c.columns || ') on ' || c.name
 from (values
-  ('ledger', 'received_at'), ('event', 'key, payload, headers, subject, source_id, forgotten_at'),
+  ('ledger', 'received_at'), ('event', 'key, payload, decoded, headers, subject, source_id, forgotten_at'),
   ('failure', 'message'), ('local_topic', 'payload_limit'), ('local_topic', 'deliver_at_limit'),
   ('quarantine', 'reason, detail, event_id, key, payload, headers, forgotten_at')) c(name, columns)
 where exists (select from unnest(string_to_array(c.columns, ', ')) x(name)

@@ -5,7 +5,7 @@
 events as not materialized (
   select e.event_id, coalesce(e.source_id, e.event_id::pg_catalog.text) as source_id, e.topic, e.partition, e."offset",
          e.event_type, e.source, e.subject, inbox.key_of(e.key) as key, e.payload,
-         inbox.unwrapped(inbox.body_of(e.payload, $10::boolean),
+         inbox.unwrapped(inbox.body_of(coalesce(e.decoded, e.payload), $10::boolean),
                          coalesce(($12::pg_catalog.text[])[pg_catalog.array_position($11::pg_catalog.text[], e.topic)],
                                   'auto')) as body, inbox.headers_of(e.headers) as headers, e.occurred_at,
          e.received_at, e.attempt, e.key as key_bytes

@@ -12,5 +12,6 @@ events as not materialized (
          e.occurred_at, e.received_at, e.attempt, e.key as key_bytes
   from inbox.call_events($1::int[], $2::bigint[], $3::bigint[], $4::pg_catalog.timestamptz,
                          $5::pg_catalog.timestamptz, $6::int[], $7::bigint[], $8::bigint[], $9::bigint[]) e
-  cross join lateral (select pg_catalog.convert_from(e.payload, 'UTF8')::pg_catalog.jsonb as plain offset 0) b
+  cross join lateral (
+    select pg_catalog.convert_from(coalesce(e.decoded, e.payload), 'UTF8')::pg_catalog.jsonb as plain offset 0) b
   offset 0)

@@ -13,6 +13,7 @@
 #include "inbox/answer.hpp"
 #include "inbox/connection_limits.hpp"
 #include "inbox/migrations.hpp"
+#include "operations/check_registry.hpp"
 #include "operations/check_service.hpp"
 #include "operations/unsafe_connections.hpp"
 #include "plugin/loader.hpp"
@@ -118,6 +119,7 @@ FoundList check_file(const config::Loaded& loaded) {
                    loaded.file + ": topics " + std::to_string(loaded.settings.topics.size()) + ", handlers " +
                        std::to_string(loaded.settings.handlers.size())});
     for (Finding& finding : operations::check_connections(loaded.settings)) out.push_back(std::move(finding));
+    for (Finding& finding : operations::check_schema_files(loaded.settings)) out.push_back(std::move(finding));
   }
   return out;
 }
@@ -138,6 +140,7 @@ void check_all(const config::Loaded& loaded, inbox::Connection& first, inbox::Co
   const auto plugins = check_plugins(loaded, is_usable ? &first : nullptr, before);
   add(plugins);
   add(operations::check_services(without_refused(loaded.settings, plugins), service_patience));
+  add(operations::check_registries(loaded.settings));
   add(operations::check_brokers(loaded.settings, patience));
 }
 

@@ -125,13 +125,29 @@ void cut(Part& part, const rd_kafka_message_t& before) {
   part.leader_epoch = part.messages.empty() ? -1 : rd_kafka_message_leader_epoch(part.messages.back());
 }
 
+/// Why a decoded record ends its part of the batch, without its place; nullopt: it does not.
+std::optional<RefusedRecord> refusal_of(const envelope::Decoded& decoded, bool quarantine_is_full, bool is_full) {
+  using Cause = RefusedRecord::Cause;
+  if (const auto* waiting = std::get_if<envelope::Waiting>(&decoded)) {
+    return RefusedRecord{nullptr, 0, Cause::registry, waiting->detail};
+  }
+  if (const auto* rejected = std::get_if<envelope::Rejected>(&decoded); rejected != nullptr && quarantine_is_full) {
+    return RefusedRecord{nullptr, 0, Cause::quarantine_is_full,
+                         std::string{envelope::name_of(rejected->reason)} + ": " + rejected->detail};
+  }
+  const auto* event = std::get_if<event::Event>(&decoded);
+  if (event != nullptr && event->decoded && is_full) return RefusedRecord{nullptr, 0, Cause::size, {}};
+  return std::nullopt;
+}
+
 }  // namespace
 
-void decode(Batch& batch, bool quarantine_is_full) {
+void decode(Batch& batch, bool quarantine_is_full, std::size_t max_decoded) {
   std::sort(batch.parts.begin(), batch.parts.end(),
             [](const Part& a, const Part& b) { return a.shard->position.shard_id < b.shard->position.shard_id; });
   batch.events.reserve(batch.messages.size());
   std::vector<event::Header> headers;
+  std::size_t decoded_bytes = 0;
   for (Part& part : batch.parts) {
     const std::int32_t shard_id = part.shard->position.shard_id;
     for (std::size_t i = 0; i < part.messages.size(); ++i) {
@@ -139,14 +155,17 @@ void decode(Batch& batch, bool quarantine_is_full) {
       event::Record record = record_of(message, std::exchange(headers, {}), batch.arena);
       std::size_t rule = envelope::max_rules;
       auto decoded = envelope::decode(record, part.shard->rules, batch.arena, &rule);
-      if (auto* rejected = std::get_if<envelope::Rejected>(&decoded); rejected != nullptr && quarantine_is_full) {
-        batch.refused.push_back({part.shard, message.offset, std::move(*rejected)});
+      if (auto refused = refusal_of(decoded, quarantine_is_full, decoded_bytes >= max_decoded)) {
+        refused->shard = part.shard;
+        refused->offset = message.offset;
+        batch.refused.push_back(*std::move(refused));
         cut(part, message);
         break;
       }
       ++part.decoded[rule][envelope::result_of(decoded)];
       if (auto* event = std::get_if<event::Event>(&decoded)) {
         event->shard_id = shard_id;
+        decoded_bytes += event->decoded ? event->decoded->size() : 0;
         batch.events.push_back(*event);
       } else if (auto* rejected = std::get_if<envelope::Rejected>(&decoded)) {
         const bool with_payload = rejected->reason != envelope::Rejection::too_large;

@@ -42,11 +42,17 @@ bool is_corruption(rd_kafka_resp_err_t code);
 /// The client library retries by itself.
 bool is_passing(rd_kafka_resp_err_t code);
 
-/// A record for which quarantine has no room.
+/// A record that ends its partition's part of the batch.
 struct RefusedRecord {
+  enum class Cause {
+    quarantine_is_full,
+    registry,  ///< it does not answer
+    size,      ///< the decoded records before it fill the batch
+  };
   Shard* shard = nullptr;
   std::int64_t offset = 0;
-  envelope::Rejected why;
+  Cause cause = Cause::quarantine_is_full;
+  std::string why;  ///< a sentence
 };
 
 /// Records of several shards that are stored in a single transaction, and the memory they point to.
@@ -76,8 +82,9 @@ std::size_t size_of(const rd_kafka_message_t& message);
 event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers, base::Arena& arena);
 
 /// Decodes the batch's records into events and rejects, shards in order of their id. `quarantine_is_full`: a reject
-/// ends its shard's part of the batch, and is refused.
-void decode(Batch& batch, bool quarantine_is_full);
+/// ends its shard's part of the batch, and is refused. `max_decoded`: the most bytes of decoded values; a single record
+/// always fits.
+void decode(Batch& batch, bool quarantine_is_full, std::size_t max_decoded);
 
 /// A record for quarantine, with as many raw bytes as the limits allow.
 inbox::QuarantinedRecord quarantined(const event::Record& record, std::int32_t shard_id, std::string reason,

@@ -115,7 +115,8 @@ std::optional<base::Problem> Consumer::start_clients() {
   for (std::size_t i = 0; i < connections; ++i) {
     ingesters_.push_back(std::make_unique<Ingester>(
         IngesterContext{settings_, owner_, clients, topics_, registrations_, hand_off_, counts_, status_,
-                        poller_.mailbox(), poller_.revocations(), poller_.recreated(), watchdog_, log_, tracer_},
+                        poller_.mailbox(), poller_.revocations(), poller_.recreated(), decoders_, watchdog_,
+                        log_, tracer_},
         static_cast<int>(i)));
     ingesters.push_back(ingesters_.back().get());
     ingesters.back()->start();

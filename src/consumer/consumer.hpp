@@ -20,6 +20,7 @@
 #include "consumer/member_watch.hpp"
 #include "consumer/partition_status.hpp"
 #include "consumer/poller.hpp"
+#include "formats/topic_decoder.hpp"
 #include "inbox/watchdog.hpp"
 
 namespace inboxd::consumer {
@@ -80,6 +81,7 @@ class Consumer final {
   trace::Tracer* const tracer_;
   const bool reads_kafka_;  ///< a reload changes the local topics in the settings
   config::Topics topics_;
+  formats::Decoders decoders_{formats::Decoders::ingest_patience};
   IngestCounts counts_;
   PartitionStatus status_;
   LocalSource local_;

@@ -13,6 +13,8 @@ constexpr int idle_wait_ms = 500;
 /// Records taken from the queue at once.
 constexpr std::size_t portion = 500;
 constexpr int max_periodic_pending = 2;
+/// Of a batch, by decoding. A batch that grows more ends earlier, and its rest is fetched again.
+constexpr std::size_t max_growth = 8;
 /// After an unexpected error: as long as the longest wait for a database.
 constexpr std::chrono::milliseconds rest_timeout{5'000};
 constexpr std::chrono::milliseconds rest_step{20};
@@ -142,9 +144,9 @@ void Ingester::process(Batch& batch) {
 
 void Ingester::ingest(Batch& batch) {
   const auto begin = std::chrono::system_clock::now();
-  decode(batch, context_.counts.quarantine_is_full);
+  decode(batch, context_.counts.quarantine_is_full, max_growth * context_.settings.ingest.batch_bytes);
   if (!batch.empty()) store(batch, begin);
-  for (const RefusedRecord& record : batch.refused) halt(record);
+  for (const RefusedRecord& record : batch.refused) refuse(record);
 }
 
 void Ingester::store(Batch& batch, std::chrono::system_clock::time_point begin) {

@@ -26,6 +26,10 @@
 #include "consumer/unobserved_watermarks.hpp"
 #include "trace/tracer.hpp"
 
+namespace inboxd::formats {
+class Decoders;
+}
+
 namespace inboxd::consumer {
 
 /// The parts of the consumer that an ingester uses; all outlive it.
@@ -42,6 +46,7 @@ struct IngesterContext {
   /// Rises with each revoke: a batch that cannot be stored meanwhile is dropped.
   const std::atomic<std::uint64_t>& revocations;
   const RecreatedTopics& recreated;
+  formats::Decoders& decoders;
   inbox::Watchdog& watchdog;
   base::Logger& log;
   trace::Tracer* tracer = nullptr;  ///< null: no traces
@@ -114,7 +119,7 @@ class Ingester final {
   void look_up_again(Shard& shard);
   void look_up_all_again();
   void halt(Shard& shard, const ReadFailure& failure);
-  void halt(const RefusedRecord& record);
+  void refuse(const RefusedRecord& record);
   void clear_halts();
 
   // ingester_periodic.cpp

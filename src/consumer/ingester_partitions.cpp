@@ -1,6 +1,7 @@
 // An ingester's shards: looked up, doubted, halted, read again, forgotten.
 #include "consumer/ingester.hpp"
 #include "consumer/position_lookup.hpp"
+#include "formats/topic_decoder.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/problem_text.hpp"
@@ -30,7 +31,8 @@ void Ingester::handle(const LookUp& message) {
       shard.has_read = false;
       shard.first_fetch_check.restart();
       shard.stall_detector.restart(std::chrono::steady_clock::now());
-      shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.log_id};
+      shard.rules = {*ready->topic, context_.settings.kafka.name_space, ready->position.log_id,
+                     context_.decoders.of(*ready->topic)};
       shard.place = std::make_shared<const inbox::Place>(inbox::Place{partition.topic, partition.partition});
       shard.change(Shard::State::reading);
       context_.status.advanced(partition, ready->position.next_offset, 0);
@@ -170,14 +172,21 @@ void Ingester::halt(Shard& shard, const ReadFailure& failure) {
   context_.poller.send(Halted{shard.assignment});
 }
 
-/// Retried every few seconds: once quarantine has room, reading carries on here.
-void Ingester::halt(const RefusedRecord& record) {
+/// A halt is retried every few seconds: once quarantine has room, or the registry answers, reading carries on here.
+void Ingester::refuse(const RefusedRecord& record) {
   if (!record.shard->is_read()) return;
+  if (record.cause == RefusedRecord::Cause::size) return look_up_again(*record.shard);
+  if (record.cause == RefusedRecord::Cause::registry) {
+    return halt(*record.shard,
+                {inbox::text_of({"record " + std::to_string(record.offset) + " waits: " + record.why,
+                                 "start the registry, or correct topics[].value.registry (or key) and restart; the "
+                                 "partition continues by itself"}),
+                 std::nullopt});
+  }
   const std::string& topic = record.shard->assignment.partition.topic;
   halt(*record.shard,
        {inbox::text_of({"quarantine is full (retention.quarantine_bytes), and record " + std::to_string(record.offset) +
-                            " belongs there: " + std::string{envelope::name_of(record.why.reason)} + ": " +
-                            record.why.detail,
+                            " belongs there: " + record.why,
                         "inboxd quarantine list; then inboxd quarantine retry --topic " + topic +
                             " or inboxd quarantine discard --topic " + topic +
                             "; the partition then continues by itself within a minute"}),

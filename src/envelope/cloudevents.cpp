@@ -85,7 +85,7 @@ using Attributes = std::array<JsonValue, attributes>;
 std::string_view find_attributes(const Input& in, Attributes& found) {
   constexpr std::array<std::string_view, attributes> pointers{"/id",      "/source", "/type",      "/specversion",
                                                               "/subject", "/time",   "/pubsubname"};
-  return find_in_json(*in.record.payload, pointers, found, in.arena, in.rules.topic.unwrap);
+  return find_in_json(*in.value(), pointers, found, in.arena, in.rules.topic.unwrap);
 }
 
 void take_attributes(const Input& in, const Attributes& found, Reading& out) {
@@ -100,7 +100,7 @@ void take_attributes(const Input& in, const Attributes& found, Reading& out) {
 
 /// Whether the value has all that makes JSON a CloudEvent; if not, `why` says so.
 bool find_event(const Input& in, Attributes& found, std::string* why) {
-  if (!in.record.payload || !mentions_key(*in.record.payload, "specversion", 'v')) {
+  if (!in.value() || !mentions_key(*in.value(), "specversion", 'v')) {
     return no_match(why, "the value has no \"specversion\"");
   }
   const std::string_view problem = find_attributes(in, found);
@@ -119,7 +119,7 @@ bool read_cloudevents_structured(const Input& in, Reading& out, std::string* why
   const auto format = cloudevents_format(*content_type);
   if (!format) return no_match(why, "header content-type is ", Quoted{*content_type});
   say(why, "header content-type is ", Quoted{*content_type});
-  if (!in.record.payload) {
+  if (!in.value()) {
     out.complain(Rejection::no_id, "a structured CloudEvent whose value is null");
   } else if (starts_with_ignoring_case(*format, "-batch")) {
     out.complain(Rejection::undecodable, "a batch of CloudEvents in one record: a record is one event");
@@ -151,7 +151,7 @@ bool read_cloudevents_binary(const Input& in, Reading& out, std::string* why) {
 }
 
 bool read_dapr(const Input& in, Reading& out, std::string* why) {
-  if (!in.record.payload || !mentions_key(*in.record.payload, "pubsubname", 'b')) {
+  if (!in.value() || !mentions_key(*in.value(), "pubsubname", 'b')) {
     return no_match(why, "the value has no \"pubsubname\"");
   }
   Attributes found;

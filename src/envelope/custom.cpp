@@ -26,8 +26,8 @@ std::string_view look_in_value(const Input& in, const Places& places, Values& ou
     wanted = true;
   }
   if (!wanted) return {};
-  if (!in.record.payload) return "the value is null";
-  return find_in_json(*in.record.payload, pointers, out, in.arena, in.rules.topic.unwrap);
+  if (!in.value()) return "the value is null";
+  return find_in_json(*in.value(), pointers, out, in.arena, in.rules.topic.unwrap);
 }
 
 JsonValue text_or_none(event::MaybeBytes bytes, base::Arena& arena) {
@@ -38,7 +38,7 @@ JsonValue text_or_none(event::MaybeBytes bytes, base::Arena& arena) {
 void look_in_headers_and_key(const Input& in, const Places& places, Values& out) {
   for (std::size_t i = 0; i < Part::count; ++i) {
     if (places[i] == "key") {
-      out[i] = text_or_none(in.record.key, in.arena);
+      out[i] = text_or_none(in.key(), in.arena);
     } else if (places[i].starts_with(header_prefix)) {
       const auto* header = event::find_header(in.record.headers, places[i].substr(header_prefix.size()));
       if (header != nullptr) out[i] = text_or_none(header->value, in.arena);

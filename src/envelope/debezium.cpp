@@ -104,10 +104,10 @@ std::int64_t digest_of_change(event::MaybeBytes key, Raw json) {
 
 /// The record's key without a converter's wrapping; null for a table without a key.
 event::MaybeBytes key_of(const Input& in) {
-  if (!in.record.key) return std::nullopt;
+  if (!in.key()) return std::nullopt;
   std::string storage;
-  const event::JsonText body = body_in(*in.record.key, in.rules.topic.unwrap, storage);
-  if (!body.is_json()) return in.record.key;
+  const event::JsonText body = body_in(*in.key(), in.rules.topic.unwrap, storage);
+  if (!body.is_json()) return in.key();
   if (body.text == "null") return std::nullopt;
   return storage.empty() ? body.text : in.arena.copy(body.text);
 }
@@ -173,10 +173,10 @@ void take_time(const Source& source, const Change& change, Reading& out) {
 }  // namespace
 
 bool read_debezium(const Input& in, Reading& out, std::string* why) {
-  if (!in.record.payload) return no_match(why, "the value is null");
-  if (!mentions_key(*in.record.payload, "ts_ms", '_')) return no_match(why, "the value has no \"ts_ms\"");
+  if (!in.value()) return no_match(why, "the value is null");
+  if (!mentions_key(*in.value(), "ts_ms", '_')) return no_match(why, "the value has no \"ts_ms\"");
   std::string storage;
-  const event::JsonText body = body_in(*in.record.payload, in.rules.topic.unwrap, storage);
+  const event::JsonText body = body_in(*in.value(), in.rules.topic.unwrap, storage);
   if (!body.is_json()) return no_match(why, "the value is not JSON: ", event::sentence_of(body.problem));
   const Raw json = storage.empty() ? body.text : in.arena.copy(body.text);
   const Change change = read_change(json);

@@ -7,6 +7,7 @@
 #include "envelope/rule.hpp"
 #include "envelope/time.hpp"
 #include "event/headers.hpp"
+#include "formats/topic_decoder.hpp"
 
 namespace inboxd::envelope {
 namespace {
@@ -142,6 +143,7 @@ void fill(event::Event& out, const Reading& reading, const Identity& identity, c
   out.subject = reading.subject;
   out.key = record.key;
   out.payload = record.payload;
+  out.decoded = in.decoded;
   if (!record.headers.empty()) out.headers = event::pack_headers(record.headers, in.arena);
   out.occurred_at = database_time(reading.occurred_at);
   out.deliver_at = reading.deliver_at;
@@ -156,18 +158,30 @@ void explain_identity(Steps steps, const Identity& identity) {
   note(steps, "identity", true, why);
 }
 
+/// By the topic's formats. nullopt: the rules may search.
+std::optional<Decoded> decode_formats(Input& in, Steps steps) {
+  if (in.rules.decoder == nullptr) return std::nullopt;
+  formats::DecodedRecord found = in.rules.decoder->decode(in.record, in.arena);
+  if (!found.waits.empty()) return Waiting{std::move(found.waits)};
+  if (!found.misfit.empty()) return rejected(steps, Rejection::undecodable, std::move(found.misfit));
+  in.decoded = found.value;
+  in.decoded_key = found.key;
+  return std::nullopt;
+}
+
 bool skips_tombstones(const config::Topic& topic) {
   if (topic.tombstones != config::Tombstones::automatic) return topic.tombstones == config::Tombstones::skip;
   return topic.envelope == EnvelopeKind::debezium;  // it writes one after each delete
 }
 
-Decoded read(const Input& in, Steps steps, std::size_t* rule) {
+Decoded read(Input in, Steps steps, std::size_t* rule) {
   if (!in.record.payload && skips_tombstones(in.rules.topic)) {
     const bool is_named = in.rules.topic.tombstones == config::Tombstones::skip;
     note(steps, is_named ? "tombstones: skip" : "tombstones: auto", true, "the value is null: skipped");
     return Skipped{};
   }
   if (auto problem = problem_with_size(in)) return rejected(steps, Rejection::too_large, std::move(*problem));
+  if (auto end = decode_formats(in, steps)) return *std::move(end);
   Reading reading;
   read_by_rules(in, reading, steps, rule);
   take_type_of_spring(in, reading);

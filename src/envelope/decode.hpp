@@ -1,5 +1,6 @@
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -9,6 +10,10 @@
 #include "config/settings.hpp"
 #include "event/event.hpp"
 #include "event/record.hpp"
+
+namespace inboxd::formats {
+class TopicDecoder;
+}
 
 namespace inboxd::envelope {
 
@@ -25,7 +30,12 @@ struct Rejected {
 /// A tombstone on a topic that skips tombstones.
 struct Skipped {};
 
-using Decoded = std::variant<event::Event, Rejected, Skipped>;
+/// The schema registry does not answer: the record is decoded later.
+struct Waiting {
+  std::string detail;                          ///< a sentence that names the registry
+};
+
+using Decoded = std::variant<event::Event, Rejected, Skipped, Waiting>;
 
 /// The rules of a topic. `incarnation` is the topic's id in Kafka (empty if the brokers have no topic ids), with a mark
 /// if its offsets have restarted under that id (ShardPosition::log_id).
@@ -33,6 +43,7 @@ struct TopicRules {
   config::Topic topic;
   std::string name_space;                      ///< kafka.namespace, for position ids
   std::string incarnation;
+  std::shared_ptr<const formats::TopicDecoder> decoder = nullptr;  ///< null: the topic has no format
 };
 
 /// Rules have lower numbers; this number means: no rule.
@@ -49,9 +60,9 @@ inline std::size_t result_of(const Decoded& decoded) {
 /// `event`, `skipped`, `no_id` …
 std::string_view result_name(std::size_t result);
 
-/// Decodes a record: finds its identity and attributes. Pure, any thread; never throws for bad input. Views in the
-/// event point into the record's memory or into `arena`. The caller sets `shard_id` and `received_at`. `rule` becomes
-/// the number of the rule that matched, if any.
+/// Decodes a record: finds its identity and attributes. Any thread; never throws for bad input. Pure, unless the topic
+/// has a format, whose schema may have to be fetched. Views in the event point into the record's memory or into
+/// `arena`. The caller sets `shard_id` and `received_at`. `rule` becomes the number of the rule that matched, if any.
 Decoded decode(const event::Record& record, const TopicRules& rules, base::Arena& arena, std::size_t* rule = nullptr);
 
 /// A step of decoding, for `explain`: the rule that was tried, whether it matched, and why.

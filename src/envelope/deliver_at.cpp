@@ -17,10 +17,10 @@ JsonValue value_at(const Input& in, std::string_view place) {
     const auto text = header == nullptr ? std::nullopt : producer_text(header->value, in.arena);
     return text ? JsonValue{JsonValue::Kind::string, *text} : JsonValue{};
   }
-  if (!in.record.payload) return {};
+  if (!in.value()) return {};
   const std::array pointers{place.substr(json_prefix.size())};
   std::array<JsonValue, 1> found;
-  find_in_json(*in.record.payload, pointers, found, in.arena, in.rules.topic.unwrap);
+  find_in_json(*in.value(), pointers, found, in.arena, in.rules.topic.unwrap);
   return found[0];
 }
 

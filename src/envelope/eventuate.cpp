@@ -15,13 +15,13 @@ struct Member {
 }  // namespace
 
 bool read_eventuate(const Input& in, Reading& out, std::string* why) {
-  const bool may_match = in.record.payload && mentions_key(*in.record.payload, "ID", 'I');
+  const bool may_match = in.value() && mentions_key(*in.value(), "ID", 'I');
   if (!may_match) return no_match(why, "the value has no \"ID\"");
   constexpr std::array<std::string_view, Member::count> pointers{
       "/payload", "/headers/ID", "/headers/event-type", "/headers/command_type", "/headers/reply_type",
       "/headers/event-aggregate-id", "/headers/DATE"};
   std::array<JsonValue, Member::count> found;
-  const std::string_view problem = find_in_json(*in.record.payload, pointers, found, in.arena, in.rules.topic.unwrap);
+  const std::string_view problem = find_in_json(*in.value(), pointers, found, in.arena, in.rules.topic.unwrap);
   if (!problem.empty()) return no_match(why, "the value is not JSON: ", problem);
   if (!found[Member::payload].is_text() || !found[Member::id].is_text()) {
     return no_match(why, "the value is JSON, but lacks the texts payload and headers.ID");

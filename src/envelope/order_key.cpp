@@ -20,10 +20,10 @@ event::MaybeBytes find_in_header(const event::Event& event, std::string_view nam
 /// A text or a number. Other values, and payloads that are not JSON, are no key.
 event::MaybeBytes find_in_payload(const event::Event& event, std::string_view pointer, base::Arena& arena,
                                   config::Unwrap unwrap) {
-  if (!event.payload) return std::nullopt;
+  if (!event.json()) return std::nullopt;
   const std::array pointers{pointer};
   std::array<JsonValue, 1> found;
-  find_in_json(*event.payload, pointers, found, arena, unwrap);
+  find_in_json(*event.json(), pointers, found, arena, unwrap);
   const bool is_key = found[0].kind == JsonValue::Kind::string || found[0].kind == JsonValue::Kind::number;
   return is_key ? event::MaybeBytes{found[0].text} : std::nullopt;
 }

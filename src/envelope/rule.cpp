@@ -58,7 +58,7 @@ void take_attribute(Reading& out, event::MaybeBytes& slot, std::string_view name
 }
 
 event::MaybeBytes key_as_subject(const Input& in) {
-  const auto text = producer_text(in.record.key, in.arena);
+  const auto text = producer_text(in.key(), in.arena);
   return text && text->size() <= max_attribute && base::is_database_text(*text) ? text : std::nullopt;
 }
 

@@ -16,6 +16,11 @@ struct Input {
   const event::Record& record;
   const TopicRules& rules;
   base::Arena& arena;                          ///< for text that differs from the record's bytes
+  event::MaybeBytes decoded = std::nullopt, decoded_key = std::nullopt;  ///< JSON, if the topic has a format
+
+  /// Where to search for JSON.
+  const event::MaybeBytes& value() const { return decoded ? decoded : record.payload; }
+  const event::MaybeBytes& key() const { return decoded_key ? decoded_key : record.key; }
 };
 
 /// What makes an envelope's id unique: it is so alone (a UUID; within its topic, if it is none), or only together with

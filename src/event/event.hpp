@@ -28,18 +28,24 @@ struct Event {
   MaybeBytes subject;
   MaybeBytes key;
   MaybeBytes payload;
+  /// The JSON that the payload was decoded to at ingest, if its topic has a format; nullopt for an edited event.
+  MaybeBytes decoded;
   MaybeBytes headers;                          ///< packed (event/headers.hpp); null where there are none
   std::optional<Microseconds> occurred_at;
   std::optional<Microseconds> kafka_timestamp;
   Microseconds received_at = 0;                ///< the database's clock; 0 until it is stored
   std::optional<Microseconds> deliver_at;      ///< no handler gets it before; nullopt: at once
+
+  /// Where to search for JSON.
+  const MaybeBytes& json() const { return decoded ? decoded : payload; }
 };
 
 /// The bytes of an event that count against the limits.
 inline std::size_t size_of(const Event& event) {
   const auto length = [](const MaybeBytes& bytes) { return bytes ? bytes->size() : 0; };
   return sizeof(Event) + event.event_type.size() + length(event.source_id) + length(event.source) +
-         length(event.subject) + length(event.key) + length(event.payload) + length(event.headers);
+         length(event.subject) + length(event.key) + length(event.payload) + length(event.decoded) +
+         length(event.headers);
 }
 
 /// Whether the event may not be handed over yet. `now`: not ahead of the database's clock.
@@ -51,7 +57,8 @@ inline bool is_early(const Event& event, Microseconds now) {
 inline Event copy(const Event& event, base::Arena& arena) {
   Event out = event;
   out.event_type = arena.copy(event.event_type);
-  for (MaybeBytes* bytes : {&out.source_id, &out.source, &out.subject, &out.key, &out.payload, &out.headers}) {
+  for (MaybeBytes* bytes :
+       {&out.source_id, &out.source, &out.subject, &out.key, &out.payload, &out.decoded, &out.headers}) {
     if (*bytes) *bytes = arena.copy(**bytes);
   }
   return out;

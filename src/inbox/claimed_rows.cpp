@@ -78,13 +78,14 @@ event::Event read_event(const BinaryRow& row, std::int32_t shard_id, base::Arena
   out.subject = keep(6);
   out.key = keep(7);
   out.payload = keep(8);
-  out.headers = keep(9);
-  out.occurred_at = row.time(10);
-  out.kafka_timestamp = row.time(11);
-  out.received_at = row.time(12).value_or(0);
-  if (!row.is_null(13)) out.edit_id = row.int8(13);
-  out.deliver_at = row.time(14);
-  out.may_be_early = !row.is_null(15);
+  out.decoded = keep(9);
+  out.headers = keep(10);
+  out.occurred_at = row.time(11);
+  out.kafka_timestamp = row.time(12);
+  out.received_at = row.time(13).value_or(0);
+  if (!row.is_null(14)) out.edit_id = row.int8(14);
+  out.deliver_at = row.time(15);
+  out.may_be_early = !row.is_null(16);
   return out;
 }
 

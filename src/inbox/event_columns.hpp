@@ -13,7 +13,7 @@ namespace inboxd::inbox {
 struct EventColumns {
   using Type = ArrayParameter::Type;
 
-  ArrayParameter offset, id, source_id, type, source, subject, key, payload, headers, occurred;
+  ArrayParameter offset, id, source_id, type, source, subject, key, payload, decoded, headers, occurred;
 
   /// The expected numbers of events, key bytes and payload bytes, to allocate once.
   explicit EventColumns(std::size_t events = 0, std::size_t key_bytes = 0, std::size_t payload_bytes = 0)
@@ -25,6 +25,7 @@ struct EventColumns {
         subject{Type::text, events * 4},
         key{Type::bytea, key_bytes},
         payload{Type::bytea, payload_bytes},
+        decoded{Type::bytea},
         headers{Type::bytea, events * 4},
         occurred{Type::timestamptz, events * 12} {}
 
@@ -37,12 +38,14 @@ struct EventColumns {
     subject.add(event.subject);
     key.add(event.key);
     payload.add(event.payload);
+    decoded.add(event.decoded);
     headers.add(event.headers);
     occurred.add_time(event.occurred_at);
   }
 
-  std::array<ArrayParameter*, 10> in_order() {
-    return {&offset, &id, &source_id, &type, &source, &subject, &key, &payload, &headers, &occurred};
+  std::array<ArrayParameter*, 11> in_order() {
+    return {&offset, &id,      &source_id, &type,    &source,  &subject,
+            &key,    &payload, &decoded,   &headers, &occurred};
   }
 };
 

@@ -35,7 +35,7 @@ const envelope::TopicRules* Retry::rules_of(const RawRecord& record) {
   const auto [found, is_new] = rules_.try_emplace(record.shard_id);
   if (is_new) {
     if (const auto* const topic = topics_.find(record.topic)) {
-      found->second = envelope::TopicRules{*topic, context_.name_space, record.log_id};
+      found->second = envelope::TopicRules{*topic, context_.name_space, record.log_id, decoders_.of(*topic)};
     }
   }
   return found->second ? &*found->second : nullptr;
@@ -58,6 +58,9 @@ void Retry::read(const RawRecords& records, Reading& out) {
     } else if (auto* const rejected = std::get_if<envelope::Rejected>(&decoded)) {
       out.records.still.push_back({raw.quarantine_id, std::string{envelope::name_of(rejected->reason)},
                                    inbox::quarantine_detail(rejected->detail)});
+    } else if (const auto* const waiting = std::get_if<envelope::Waiting>(&decoded)) {
+      out.records.still.push_back({raw.quarantine_id, std::string{envelope::name_of(envelope::Rejection::undecodable)},
+                                   inbox::quarantine_detail(waiting->detail)});
     } else {
       ++out.skipped;
     }

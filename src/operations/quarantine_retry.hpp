@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "base/arena.hpp"
 #include "config/topics.hpp"
 #include "envelope/decode.hpp"
+#include "formats/topic_decoder.hpp"
 #include "inbox/handler_registration.hpp"
 #include "inbox/unsubscribed.hpp"
 #include "operations/operation.hpp"
@@ -59,6 +61,7 @@ class Retry final {
   const Deed deed_;
   const bool dry_run_;
   const config::Topics topics_;
+  formats::Decoders decoders_{std::chrono::seconds{10}};  ///< of its own: it asks for ids that ingest found unknown
   std::map<std::int32_t, std::optional<envelope::TopicRules>> rules_;  ///< by shard
   std::map<base::Uuid, std::int64_t> foreseen_;                        ///< digests of events that a dry run has seen
   std::optional<inbox::Routing> routing_;

@@ -207,7 +207,7 @@ inboxd_bytes Call::body(inboxd_call* face, std::size_t index, inboxd_bytes* prob
     return inboxd_bytes{nullptr, 0};
   };
   if (index >= self.count()) return fail("no event of the call has this index");
-  const event::MaybeBytes& payload = self.delivered_[index].event->payload;
+  const event::MaybeBytes& payload = self.delivered_[index].event->json();
   if (!payload) return fail("it is null, a tombstone");
   auto storage = std::make_unique<std::string>();
   const event::JsonText json = envelope::body_in(*payload, self.delivered_[index].unwrap, *storage);

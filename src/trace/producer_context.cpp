@@ -73,7 +73,7 @@ ProducerTexts producer_texts(const event::Event& event) {
       out.tracestate = find_any(*event.headers, {"tracestate", "ce_tracestate", "ce-tracestate"}, is_tracestate);
     }
   }
-  if (!out.traceparent && event.payload) out = in_payload(*event.payload);
+  if (!out.traceparent && event.json()) out = in_payload(*event.json());
   if (out.traceparent && !is_traceparent(*out.traceparent)) out.traceparent.reset();
   out.traceparent = known_part(out.traceparent);
   if (!out.traceparent || (out.tracestate && !is_tracestate(*out.tracestate))) out.tracestate.reset();

@@ -12,7 +12,7 @@ using Type = inbox::ArrayParameter::Type;
 /// The numbers of parameters of tx_events_trusting, tx_events and tx_events_sent.
 constexpr std::size_t trusting_parameters = 11;
 constexpr std::size_t place_parameters = 12;
-constexpr std::size_t sent_parameters = 17;
+constexpr std::size_t sent_parameters = 18;
 
 /// Adds the places of events, as ranges of consecutive offsets of a lease; an edited event is a range of its own.
 void add_places(SqlParameters& to, std::span<const CallEvent> events) {

@@ -102,7 +102,7 @@ class ChunkCheck final {
     const auto record = consumer::record_of(message, {}, *scratch_);
     const auto decoded = envelope::decode(record, partition_.rules, *scratch_, &rule);
     const auto* const event = std::get_if<event::Event>(&decoded);
-    bool is_same = false;
+    bool is_same = std::holds_alternative<envelope::Waiting>(decoded);  // for a schema: nothing can be said
     for (int i = first; i < last; ++i) {
       const inbox::BinaryRow row{rows, i};
       is_same = is_same || (row.flag(1) && event != nullptr && row.uuid(5) == event->event_id);
@@ -144,6 +144,9 @@ class ChunkCheck final {
         events.push_back(event::copy(*event, arena_));
       } else if (const auto* const rejected = std::get_if<envelope::Rejected>(&decoded)) {
         not_in_quarantine(message->offset, record.timestamp, "", std::string{envelope::name_of(rejected->reason)});
+      } else if (std::holds_alternative<envelope::Waiting>(decoded)) {
+        ++result_.not_checkable;
+        forgotten(message->offset);
       } else {
         ++result_.skipped;
       }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/topics.hpp"
+#include "formats/topic_decoder.hpp"
 #include "inbox/handler_routing.hpp"
 #include "inbox/row_reader.hpp"
 #include "inbox/shard_position.hpp"
@@ -233,7 +234,8 @@ class LogCheck final {
     VerifiedPartition out;
     out.state = state;
     const auto& settings = around_.settings;
-    out.rules = {topic, settings.kafka.name_space, log_of_shard(around_.connection, state.shard_id).id};
+    out.rules = {topic, settings.kafka.name_space, log_of_shard(around_.connection, state.shard_id).id,
+                 decoders_.of(topic)};
     out.gaps = state.gaps;
     if (state.gap) out.gaps.add(*state.gap);
     out.reads_content = moment_.may_read_payloads;
@@ -340,6 +342,7 @@ class LogCheck final {
   StateFile state_;
   Report& out_;
   const config::Topics topics_;
+  formats::Decoders decoders_{std::chrono::seconds{10}};
   const Moment moment_;
   kafka::ClientLog client_log_;
   kafka::Client client_;

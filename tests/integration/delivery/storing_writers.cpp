@@ -15,7 +15,7 @@ std::vector<Writer> State::storing() {
     return Step{statements::ingest.sql,
                 {owner_, "13", "1", "{" + at + "}", "{0}", "{20}", "{22}", "{0}", "false", "false", ids, numbers(at),
                  "{20,21}", "{1,2}", numbers(at), "{20,21}", ids, nulls, "{Happened,Happened}", nulls, nulls, nulls,
-                 nulls, nulls, nulls, nulls, nulls, "{" + handler_ + "," + single_ + "}", numbers(at),
+                 nulls, nulls, nulls, nulls, nulls, nulls, "{" + handler_ + "," + single_ + "}", numbers(at),
                  "{\"{[20,22)}\",\"{[20,22)}\"}", "{2,2}", "{60000,0}", "{" + at + ",null}", "{7,0}", nulls, none, none,
                  none, none, none, none, none, none, none, none, none, none}};
   };

@@ -144,7 +144,8 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "insert select update\n"
         "delivery_delivery_id_seq: ingest usage\n"
         "edit: ingest select, reader select, worker delete insert select update\n"
-        "event: ingest insert select, reader select, worker delete insert select update(forgotten_at) update(headers) "
+        "event: ingest insert select, reader select, worker delete insert select update(decoded) "
+        "update(forgotten_at) update(headers) "
         "update(key) update(payload) update(source_id) update(subject)\n"
         "failure: ingest select, reader select, worker insert select update(message)\n"
         "former_subscription: ingest insert select, reader select, worker delete select\n"
@@ -193,7 +194,7 @@ TEST_CASE("a missing right of the daemon is reported by name") {
       {"update on inbox.ledger_trim", "update on ledger_trim"},
       {"update (received_at) on inbox.ledger", "update (received_at) on ledger"},
       {"update (forgotten_at) on inbox.event",
-       "update (key, payload, headers, subject, source_id, forgotten_at) on event"},
+       "update (key, payload, decoded, headers, subject, source_id, forgotten_at) on event"},
       {"update (message) on inbox.failure", "update (message) on failure"},
       {"delete on inbox.former_subscription", "delete on former_subscription"},
       {"select on inbox.migration", "select on migration"},
@@ -326,11 +327,13 @@ TEST_CASE("a monitoring role reads all tables and views but for the content of e
   };
   const std::string reads = "has_column_privilege($2, c.oid, a.attnum, 'select')";
   CHECK(monitored("c.relname || '.' || a.attname", "not " + reads) ==
-        "audit.detail audit_log.detail backlog.paused_reason dead_letter.headers dead_letter.key dead_letter.notes "
+        "audit.detail audit_log.detail backlog.paused_reason dead_letter.decoded dead_letter.headers dead_letter.key "
+        "dead_letter.notes "
         "dead_letter.order_key dead_letter.payload dead_letter.reasons dead_letter.source_id dead_letter.subject "
         "dead_letters.headers dead_letters.key dead_letters.last_error dead_letters.notes dead_letters.payload "
         "dead_letters.reasons dead_letters.source_id dead_letters.subject deliveries.last_error delivery.fence "
-        "delivery.last_error delivery.order_key edit.headers edit.payload event.headers event.key event.payload "
+        "delivery.last_error delivery.order_key edit.headers edit.payload event.decoded event.headers event.key "
+        "event.payload "
         "event.source_id event.subject events.headers events.key events.payload events.source_id events.subject "
         "failure.message "
         "failures.message handler.paused_reason lanes.key lanes.key_text lanes.last_error local_event.headers "

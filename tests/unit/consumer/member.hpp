@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "consumer/poller.hpp"
+#include "formats/topic_decoder.hpp"
 #include "unit/kafka/client.hpp"
 
 namespace inboxd::consumer {
@@ -57,6 +58,7 @@ struct Member {
                                                           poller.mailbox(),
                                                           poller.revocations(),
                                                           poller.recreated(),
+                                                          decoders,
                                                           watchdog,
                                                           log},
                                           0);
@@ -73,6 +75,7 @@ struct Member {
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
   config::Settings settings;
   const config::Topics topics{{}};
+  formats::Decoders decoders{formats::Decoders::ingest_patience};
   inbox::Registrations registrations;
   NoHandOff hand_off;
   IngestCounts counts;

@@ -1,0 +1,213 @@
+// Topics in Avro.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "process/support/application.hpp"
+#include "process/support/daemon_fixture.hpp"
+#include "support/fake_registry.hpp"
+#include "support/topic_reader.hpp"
+#include "support/wait.hpp"
+
+using namespace inboxd;
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+constexpr const char* schema = R"({"type":"record","name":"Order","fields":[
+  {"name":"id","type":"string"},{"name":"customer","type":["null","string"]},{"name":"n","type":"long"},
+  {"name":"price","type":{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}}]})";
+
+std::string number(std::int64_t value) {
+  auto bits = static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63);
+  std::string out;
+  for (; bits >= 128; bits >>= 7) out += static_cast<char>(bits | 128);
+  return out + static_cast<char>(bits);
+}
+
+std::string text(const std::string& value) { return number(static_cast<std::int64_t>(value.size())) + value; }
+
+/// An order as Confluent's serializer writes it. Its price is 5.00.
+std::string order(int schema_id, const std::string& id, int n) {
+  const std::string prefix{0, 0, 0, static_cast<char>(schema_id >> 8), static_cast<char>(schema_id & 255)};
+  return prefix + text(id) + number(1) + text("c-" + std::to_string(n % 7)) + number(n) + text("\x01\xf4");
+}
+
+struct AvroFixture : DaemonFixture {
+  AvroFixture() : DaemonFixture{1} {
+    registry.add_schema(258, schema);
+    config.topics = {topic_in_avro()};
+    app.run("create table app.orders (event_id uuid, subject text, n bigint, price numeric)");
+    config.handlers = {app.statement("orders",
+                                     "insert into app.orders select event_id, subject, (body->>'n')::bigint, "
+                                     "(body->>'price')::numeric from events")};
+  }
+
+  std::string topic_in_avro() const {
+    return "{name: " + topic +
+           ", envelope: custom, custom: {id: 'json:/id', subject: 'json:/customer'}, value: {format: avro, "
+           "registry: {url: " +
+           registry.url() + ", timeout: 5s}}}";
+  }
+
+  /// Orders with numbers from `first` on.
+  void produce_orders(int count, int first = 0, int schema_id = 258) {
+    std::vector<Message> messages;
+    for (int i = first; i < first + count; ++i) {
+      Message message;
+      message.topic = topic;
+      message.payload = order(schema_id, "order-" + std::to_string(i), i);
+      messages.push_back(std::move(message));
+    }
+    kafka.produce(messages);
+  }
+
+  void wait_rows(std::int64_t wanted) {
+    app.wait_for("orders are in the table", "select count(*) from app.orders", wanted);
+  }
+  std::int64_t quarantined() { return database.number("select count(*) from inbox.quarantine"); }
+  std::string halted_reason() {
+    return database.text("select coalesce(string_agg(halted_reason, ' '), '') from inbox.lag where topic = '" + topic +
+                         "'");
+  }
+
+  FakeRegistry registry;
+  Application app{database};
+};
+
+}  // namespace
+
+TEST_CASE("orders in Avro reach a table by handler sql, and the stored payload stays as it came") {
+  AvroFixture fixture;
+  const auto daemon = fixture.start();
+  fixture.produce_orders(3);
+  fixture.wait_rows(3);
+  fixture.produce_orders(2'000, 3);
+  fixture.wait_rows(2'003);
+  CHECK(fixture.app.number("select count(distinct n) from app.orders where n between 0 and 2002 and price = 5.00 "
+                           "and subject = 'c-' || n % 7") == 2'003);
+  CHECK(fixture.database.text("select encode(payload, 'hex') from inbox.event where source_id = 'order-1'") ==
+        "0000000102" "0e6f726465722d31" "0206632d31" "02" "0401f4");
+  CHECK(fixture.registry.requests("/schemas/ids/258") == 1);
+}
+
+TEST_CASE("orders with an unknown schema go to quarantine, and a retry stores them once the registry knows it") {
+  AvroFixture fixture;
+  const auto daemon = fixture.start();
+  fixture.produce_orders(2, 0, 300);
+  fixture.produce_orders(1, 2);
+  fixture.wait_rows(1);
+  CHECK(fixture.quarantined() == 2);
+  CHECK(fixture.database.text("select distinct detail from inbox.quarantine") ==
+        "schema 300 of the value is unknown to the registry");
+  CHECK_THAT(command(fixture.config, {"quarantine", "list"}).out, ContainsSubstring("schema 300"));
+  fixture.registry.add_schema(300, schema);
+  const auto retried = command(fixture.config, {"quarantine", "retry", "--topic", fixture.topic, "--yes"});
+  INFO(retried.err);
+  CHECK_THAT(retried.out, ContainsSubstring("2 became events"));
+  fixture.wait_rows(3);
+  CHECK(fixture.quarantined() == 0);
+}
+
+TEST_CASE("an order that does not fit its schema goes to quarantine with schema, subject and reason") {
+  AvroFixture fixture;
+  const auto daemon = fixture.start();
+  auto payload = order(258, "order-0", 0);
+  payload.pop_back();
+  Message message;
+  message.topic = fixture.topic;
+  message.payload = payload;
+  fixture.kafka.produce({message});
+  fixture.produce_orders(1);
+  fixture.wait_rows(1);
+  CHECK(fixture.database.text("select detail from inbox.quarantine") ==
+        "the value does not fit schema 258 (subject orders-value): at /price: the bytes end within the value");
+}
+
+TEST_CASE("while the registry is away its topic waits, another topic flows, and nothing is lost") {
+  AvroFixture fixture;
+  const auto other = fixture.kafka.create_topic(1);
+  fixture.config.topics.push_back("{name: " + other + "}");
+  fixture.registry.stop();
+  const auto daemon = fixture.start();
+  fixture.produce_orders(5);
+  wait_until("the topic waits, and says for what",
+             [&] { return fixture.halted_reason().find(fixture.registry.url()) != std::string::npos; });
+  CHECK_THAT(command(fixture.config, {"status"}).out, ContainsSubstring(fixture.registry.url() + " does not answer"));
+  daemon->wait_log("kind=consumer.halted");
+  fixture.kafka.produce({event_message(other, "3c000000-0000-4000-8000-000000000001", R"({"n":7,"price":1})")});
+  fixture.wait_rows(1);
+  CHECK(fixture.quarantined() == 0);
+
+  fixture.registry.start();
+  fixture.wait_rows(6);
+  wait_until("the reason is gone", [&] { return fixture.halted_reason().empty(); });
+  CHECK(fixture.quarantined() == 0);
+}
+
+TEST_CASE("a registry that refuses the user holds the topic, and the reason names both") {
+  AvroFixture fixture;
+  fixture.registry.answer_all(401);
+  const auto daemon = fixture.start();
+  fixture.produce_orders(1);
+  wait_until("the topic waits", [&] {
+    return fixture.halted_reason().find(fixture.registry.url() + " refuses requests without a user (status 401)") !=
+           std::string::npos;
+  });
+  fixture.registry.answer_all(0);
+  fixture.wait_rows(1);
+}
+
+TEST_CASE("stored orders are handled by another instance that cannot reach the registry") {
+  AvroFixture fixture;
+  auto daemon = fixture.start();
+  const auto paused = command(fixture.config, {"handlers", "pause", "orders", "--yes", "--reason", "a test"});
+  CHECK(paused.status == ExitStatus{0, 0});
+  fixture.produce_orders(200);
+  fixture.wait_stored(200);
+  CHECK(daemon->stop() == ExitStatus{0, 0});
+  fixture.registry.stop();
+  daemon = fixture.start();
+  CHECK(command(fixture.config, {"handlers", "resume", "orders", "--yes"}).status == ExitStatus{0, 0});
+  fixture.wait_rows(200);
+  CHECK(fixture.app.number("select count(distinct n) from app.orders") == 200);
+  fixture.registry.start();  // for `inboxd verify`
+}
+
+TEST_CASE("handler kafka copies the payload as it came, or with `payload: decoded` as JSON") {
+  AvroFixture fixture;
+  const std::string raw = fixture.kafka.create_topic(1), decoded = fixture.kafka.create_topic(1);
+  for (const std::string& topic : {raw, decoded}) {
+    HandlerText copies;
+    copies.name = topic == raw ? "raw" : "decoded";
+    copies.plugin = "kafka";
+    copies.settings = {{"topic", topic}, {"payload", topic == raw ? "raw" : "decoded"}};
+    fixture.config.handlers.push_back(copies);
+  }
+  const auto daemon = fixture.start();
+  fixture.produce_orders(1, 3);
+  const auto copy_in = [&](const std::string& topic) {
+    wait_until("the copy is there", [&] { return fixture.kafka.ends(topic)[0] == 1; });
+    return read_topic(fixture.config.brokers, topic, fixture.kafka.ends(topic)).at(0).payload.value_or("");
+  };
+  CHECK(copy_in(raw) == order(258, "order-3", 3));
+  CHECK(copy_in(decoded) == R"({"id":"order-3","customer":"c-3","n":3,"price":"5.00"})");
+}
+
+TEST_CASE("a key in Avro gives the id, whatever schema wrote it") {
+  AvroFixture fixture;
+  fixture.registry.add_schema(1, R"("long")", "orders-key");
+  fixture.registry.add_schema(2, R"({"type":"long"})", "orders-key");
+  fixture.config.topics = {"{name: " + fixture.topic + ", envelope: custom, custom: {id: key}, key: {format: avro, " +
+                           "registry: {url: " + fixture.registry.url() + "}}}"};
+  const auto daemon = fixture.start();
+  Message message;
+  message.topic = fixture.topic;
+  message.payload = R"({"n":1,"price":2})";
+  for (const char id : {'\1', '\2'}) {
+    message.key = std::string{0, 0, 0, 0, id} + number(42);
+    fixture.kafka.produce({message});
+  }
+  fixture.database.wait_for("the second is a conflict", "select count(*) from inbox.quarantine", 1);
+  CHECK(fixture.database.text("select string_agg(source_id, ' ') from inbox.event") == "42");
+}
