@@ -24,6 +24,7 @@ struct Retry::Reading {
   std::int64_t skipped = 0;
   std::set<std::string> unknown_topics;
   std::int64_t of_unknown_topics = 0;
+  std::int64_t local = 0;
 };
 
 void Retry::run(const std::vector<std::int64_t>& quarantine_ids) {
@@ -47,6 +48,10 @@ void Retry::read(const RawRecords& records, Reading& out) {
     if (rules == nullptr) {
       out.unknown_topics.insert(raw.topic);
       ++out.of_unknown_topics;
+      continue;
+    }
+    if (rules->topic.source == config::Source::local) {  // its id is not in its bytes, and only a conflict comes here
+      ++out.local;
       continue;
     }
     out.records.quarantine_ids.push_back(raw.quarantine_id);
@@ -152,6 +157,7 @@ void Retry::count_unsubscribed(const Reading& reading) {
 void Retry::count(const Reading& reading) {
   counts_.skipped += reading.skipped;
   for (const auto& record : reading.records.still) ++counts_.still[record.reason];
+  if (reading.local > 0) counts_.still["conflict"] += reading.local;
   if (reading.of_unknown_topics > 0) counts_.still[not_configured] += reading.of_unknown_topics;
   counts_.unknown_topics.insert(reading.unknown_topics.begin(), reading.unknown_topics.end());
 }

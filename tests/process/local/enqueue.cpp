@@ -43,7 +43,8 @@ TEST_CASE("an id that was enqueued before makes no second event") {
   const std::string id = fixture.enqueue();
   fixture.wait_done(1);
   fixture.enqueue("made", ", event_id => '" + id + "'");
-  fixture.database.run("select inbox.enqueue('signup', 'other', '2', event_id => '" + id + "')");
+  fixture.database.run("select inbox.enqueue('signup', 'other', '{\"specversion\":\"1.0\",\"id\":\"x\","
+                       "\"source\":\"/y\",\"type\":\"z\"}', event_id => '" + id + "')");
   fixture.database.run("select inbox.enqueue_batch('signup', null, '{1,1}'::jsonb[], array[$1, $1]::uuid[])",
                        {"22222222-2222-4222-8222-222222222222"});
   fixture.wait_done(2);
@@ -52,6 +53,11 @@ TEST_CASE("an id that was enqueued before makes no second event") {
   CHECK(fixture.database.number("select count(*) from inbox.ledger") == 2);
   CHECK(fixture.database.text("select reason from inbox.quarantined") == "conflict");  // the other payload
   CHECK(fixture.recording.count() == 2);
+  // A retry of the conflict reads nothing into its bytes.
+  const auto retried = command(fixture.config, {"quarantine", "retry", "--topic", "signup", "--yes"});
+  CHECK_THAT(retried.out, ContainsSubstring("conflict"));
+  CHECK(fixture.database.number("select count(*) from inbox.event") == 2);
+  CHECK(fixture.database.text("select reason from inbox.quarantined") == "conflict");
 }
 
 TEST_CASE("enqueue refuses an undeclared topic, a large payload and arrays of different lengths, with the remedy") {
