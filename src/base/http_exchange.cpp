@@ -151,6 +151,7 @@ HttpReply exchange(const HttpQuestion& question) {
   long status = 0;
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
   reply.status = static_cast<int>(status);
+  reply.is_timeout = code == CURLE_OPERATION_TIMEDOUT;
   if (code != CURLE_OK) reply.problem = problem_of(handle.get(), code, error.data());
   return reply;
 }

@@ -32,6 +32,7 @@ struct HttpReply {
   std::string problem = {};     ///< empty: the answer is whole
   bool is_elsewhere = false;    ///< an address of another machine was refused
   bool is_too_large = false;    ///< it has more than max_answer bytes
+  bool is_timeout = false;      ///< `end` has come
 };
 
 /// Blocks until `end` at most. Follows no redirection and uses no proxy. Any thread.

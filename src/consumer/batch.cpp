@@ -126,7 +126,7 @@ void cut(Part& part, const rd_kafka_message_t& before) {
 }
 
 /// Why a decoded record ends its part of the batch, without its place; nullopt: it does not.
-std::optional<RefusedRecord> refusal_of(const envelope::Decoded& decoded, bool quarantine_is_full, bool is_full) {
+std::optional<RefusedRecord> refusal_of(const envelope::Decoded& decoded, bool quarantine_is_full) {
   using Cause = RefusedRecord::Cause;
   if (const auto* waiting = std::get_if<envelope::Waiting>(&decoded)) {
     return RefusedRecord{nullptr, 0, Cause::registry, waiting->detail};
@@ -135,10 +135,33 @@ std::optional<RefusedRecord> refusal_of(const envelope::Decoded& decoded, bool q
     return RefusedRecord{nullptr, 0, Cause::quarantine_is_full,
                          std::string{envelope::name_of(rejected->reason)} + ": " + rejected->detail};
   }
-  const auto* event = std::get_if<event::Event>(&decoded);
-  if (event != nullptr && event->decoded && is_full) return RefusedRecord{nullptr, 0, Cause::size, {}};
   return std::nullopt;
 }
+
+/// What decoding may cost a batch: memory, and time, which schemas that are fetched take, too. Each part gets a record
+/// further, unless it exceeds twice the limits.
+class Budget final {
+ public:
+  Budget(const base::Arena& arena, std::size_t max_bytes)
+      : arena_{arena}, limit_{arena.used() + max_bytes}, end_{Clock::now() + max_time} {
+    hard_limit_ = limit_ + max_bytes;
+  }
+
+  bool is_spent(bool has_record) const {
+    const auto now = Clock::now();
+    if (arena_.used() > hard_limit_ || now > end_ + max_time) return true;
+    return has_record && (arena_.used() > limit_ || now > end_);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds max_time{2};
+
+  const base::Arena& arena_;
+  const std::size_t limit_;
+  std::size_t hard_limit_ = 0;
+  const Clock::time_point end_;
+};
 
 }  // namespace
 
@@ -147,15 +170,21 @@ void decode(Batch& batch, bool quarantine_is_full, std::size_t max_decoded) {
             [](const Part& a, const Part& b) { return a.shard->position.shard_id < b.shard->position.shard_id; });
   batch.events.reserve(batch.messages.size());
   std::vector<event::Header> headers;
-  std::size_t decoded_bytes = 0;
+  const Budget budget{batch.arena, max_decoded};
   for (Part& part : batch.parts) {
     const std::int32_t shard_id = part.shard->position.shard_id;
+    const bool has_format = part.shard->rules.decoder != nullptr;
     for (std::size_t i = 0; i < part.messages.size(); ++i) {
       const rd_kafka_message_t& message = *part.messages[i];
+      if (has_format && budget.is_spent(i > 0)) {
+        batch.refused.push_back({part.shard, message.offset, RefusedRecord::Cause::size, {}});
+        cut(part, message);
+        break;
+      }
       event::Record record = record_of(message, std::exchange(headers, {}), batch.arena);
       std::size_t rule = envelope::max_rules;
       auto decoded = envelope::decode(record, part.shard->rules, batch.arena, &rule);
-      if (auto refused = refusal_of(decoded, quarantine_is_full, decoded_bytes >= max_decoded)) {
+      if (auto refused = refusal_of(decoded, quarantine_is_full)) {
         refused->shard = part.shard;
         refused->offset = message.offset;
         batch.refused.push_back(*std::move(refused));
@@ -165,7 +194,6 @@ void decode(Batch& batch, bool quarantine_is_full, std::size_t max_decoded) {
       ++part.decoded[rule][envelope::result_of(decoded)];
       if (auto* event = std::get_if<event::Event>(&decoded)) {
         event->shard_id = shard_id;
-        decoded_bytes += event->decoded ? event->decoded->size() : 0;
         batch.events.push_back(*event);
       } else if (auto* rejected = std::get_if<envelope::Rejected>(&decoded)) {
         const bool with_payload = rejected->reason != envelope::Rejection::too_large;

@@ -82,8 +82,8 @@ std::size_t size_of(const rd_kafka_message_t& message);
 event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers, base::Arena& arena);
 
 /// Decodes the batch's records into events and rejects, shards in order of their id. `quarantine_is_full`: a reject
-/// ends its shard's part of the batch, and is refused. `max_decoded`: the most bytes of decoded values; a single record
-/// always fits.
+/// ends its shard's part of the batch, and is refused. `max_decoded`: bytes of memory that decoding
+/// may take; the batch ends there, or after seconds of waiting for schemas, but each part has a record.
 void decode(Batch& batch, bool quarantine_is_full, std::size_t max_decoded);
 
 /// A record for quarantine, with as many raw bytes as the limits allow.

@@ -15,6 +15,7 @@ constexpr std::size_t portion = 500;
 constexpr int max_periodic_pending = 2;
 /// Of a batch, by decoding. A batch that grows more ends earlier, and its rest is fetched again.
 constexpr std::size_t max_growth = 8;
+constexpr std::size_t max_decoded_bytes = 256 << 20;  // PostgreSQL refuses messages of a GiB
 /// After an unexpected error: as long as the longest wait for a database.
 constexpr std::chrono::milliseconds rest_timeout{5'000};
 constexpr std::chrono::milliseconds rest_step{20};
@@ -144,7 +145,8 @@ void Ingester::process(Batch& batch) {
 
 void Ingester::ingest(Batch& batch) {
   const auto begin = std::chrono::system_clock::now();
-  decode(batch, context_.counts.quarantine_is_full, max_growth * context_.settings.ingest.batch_bytes);
+  const std::size_t max_decoded = std::min(max_growth * context_.settings.ingest.batch_bytes, max_decoded_bytes);
+  decode(batch, context_.counts.quarantine_is_full, max_decoded);
   if (!batch.empty()) store(batch, begin);
   for (const RefusedRecord& record : batch.refused) refuse(record);
 }

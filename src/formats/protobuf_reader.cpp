@@ -24,6 +24,10 @@ using Known = Descriptor::WellKnownType;
 using Fields = std::span<const WireField>;
 
 constexpr int max_message_depth = 100;
+/// Fields of types that are looked at, sent or not: two bytes can be a message of thousands.
+constexpr std::size_t max_visits = 20'000'000;
+/// Bytes of messages that were sent in parts, once for each level.
+constexpr std::size_t max_merged = 16 << 20;
 
 /// Zigzag: 0, -1, 1, -2, …
 std::int64_t signed_of(std::uint64_t bits) {
@@ -81,7 +85,7 @@ class MessageReader final {
     }
     std::vector<WireField> fields;
     if (auto problem = wire_fields(type, bytes, fields); !problem.empty()) return fail(std::move(problem));
-    switch (type.well_known_type()) {
+    switch (known_type_of(type)) {
       case Known::WELLKNOWNTYPE_TIMESTAMP: return timestamp(fields);
       case Known::WELLKNOWNTYPE_DURATION: return duration(fields);
       case Known::WELLKNOWNTYPE_ANY: return any(fields, depth);
@@ -100,6 +104,8 @@ class MessageReader final {
   }
 
   bool members(const Descriptor& type, Fields fields, bool& is_first, int depth) {
+    visits_ += static_cast<std::size_t>(type.field_count());
+    if (visits_ > max_visits) return fail("it has too many messages of types with many fields");
     std::size_t at = 0;
     for (int i = 0; i < type.field_count(); ++i) {
       const Field& field = *type.field(i);
@@ -134,6 +140,8 @@ class MessageReader final {
     if (sent.size() == 1) return message(*field.message_type(), sent[0].bytes, depth + 1);
     std::string merged;  // a message sent in parts is their sum
     for (const WireField& part : sent) merged += part.bytes;
+    merged_ += merged.size();
+    if (merged_ > max_merged) return fail("too much of it was sent in parts");
     return message(*field.message_type(), merged, depth + 1);
   }
 
@@ -322,7 +330,7 @@ class MessageReader final {
     if (type == nullptr) {
       out_ += ",\"value\":";
       append_base64(out_, bytes);
-    } else if (type->well_known_type() != Known::WELLKNOWNTYPE_UNSPECIFIED) {
+    } else if (known_type_of(*type) != Known::WELLKNOWNTYPE_UNSPECIFIED) {
       out_ += ",\"value\":";
       if (!message(*type, bytes, depth + 1)) return false;
     } else {
@@ -339,6 +347,7 @@ class MessageReader final {
   const bool is_plain_;
   const std::size_t max_bytes_;
   std::string& out_;
+  std::size_t visits_ = 0, merged_ = 0;
   std::string problem_, place_;
 };
 

@@ -18,6 +18,7 @@ namespace pb = google::protobuf;
 
 /// Options of Confluent's, which no value needs and no registry gives.
 constexpr std::string_view confluent_options = "confluent/meta.proto";
+constexpr std::string_view google_folder = "google/protobuf/";
 constexpr std::string_view confluent_decimal = "confluent/type/decimal.proto";
 
 /// Keeps the first complaint.
@@ -55,7 +56,7 @@ pb::FileDescriptorProto decimal_of_confluent() {
 /// A file that a registry does not give, because everybody has it.
 std::optional<pb::FileDescriptorProto> known_file(const std::string& name) {
   if (name == confluent_decimal) return decimal_of_confluent();
-  if (!name.starts_with("google/protobuf/")) return std::nullopt;
+  if (!name.starts_with(google_folder)) return std::nullopt;
   const pb::FileDescriptor* const found = pb::DescriptorPool::generated_pool()->FindFileByName(name);
   if (found == nullptr) return std::nullopt;
   pb::FileDescriptorProto out;
@@ -91,6 +92,14 @@ class Builder final {
   /// Null: `problem` says why.
   const pb::FileDescriptor* add(pb::FileDescriptorProto file) {
     if (const pb::FileDescriptor* const earlier = pool_.FindFileByName(file.name())) return earlier;
+    if (file.name().starts_with(google_folder)) {  // a schema cannot change the types with a form of their own
+      auto known = known_file(file.name());
+      if (!known) {
+        problem = "has a file " + base::escape_controls(base::shorten(file.name(), 100)) + ", which is unknown";
+        return nullptr;
+      }
+      file = *std::move(known);
+    }
     drop_confluent_options(file);
     for (const std::string& name : file.dependency()) {
       if (pool_.FindFileByName(name) != nullptr) continue;

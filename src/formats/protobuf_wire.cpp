@@ -111,6 +111,11 @@ std::string wire_fields(const pb::Descriptor& type, std::string_view bytes, std:
   return problem;
 }
 
+pb::Descriptor::WellKnownType known_type_of(const pb::Descriptor& type) {
+  const bool is_google = type.file()->name().starts_with("google/protobuf/") && type.containing_type() == nullptr;
+  return is_google ? type.well_known_type() : pb::Descriptor::WELLKNOWNTYPE_UNSPECIFIED;
+}
+
 bool take_packed(WireField& field, std::uint64_t& number) {
   Input input{reinterpret_cast<const std::uint8_t*>(field.bytes.data()), static_cast<int>(field.bytes.size())};
   if (!read_number(input, wire_type_of(*field.field), number)) return false;

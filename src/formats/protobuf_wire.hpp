@@ -21,6 +21,9 @@ struct WireField {
 std::string wire_fields(const google::protobuf::Descriptor& type, std::string_view bytes,
                         std::vector<WireField>& out);
 
+/// Of a type that Protobuf's JSON writes in a form of its own. A schema's own type of that name is none.
+google::protobuf::Descriptor::WellKnownType known_type_of(const google::protobuf::Descriptor& type);
+
 /// Takes a packed value of the field off its bytes. False: they end within it.
 bool take_packed(WireField& field, std::uint64_t& number);
 

@@ -52,15 +52,16 @@ SchemaAnswer Registry::find(const SchemaId& id, std::chrono::milliseconds patien
         return {nullptr, {}, "more than registry.max_requests_per_minute requests to " + client_.settings().url +
                          " within a minute"};
       }
-      if (found == entries_.end()) make_room();
-      entries_[id].is_asked = true;
-      asked_.push_back(id);
       if (!thread_.joinable()) {
         thread_ = std::thread{[this] { run(); }};
         pthread_setname_np(thread_.native_handle(), "registry");
       }
+      if (found == entries_.end()) make_room();
+      entries_[id].is_asked = true;
+      asked_.push_back(id);
       changed_.notify_all();
     } else if (now >= deadline) {
+      if (!failure_.empty()) return {nullptr, {}, failure_};  // as before: no news
       return {nullptr, {}, "the schema registry " + client_.settings().url + " has not answered yet"};
     }
     changed_.wait_until(lock, deadline);
@@ -90,7 +91,7 @@ void Registry::run() {
 }
 
 void Registry::take(const SchemaId& id, RegistryAnswer answer) {
-  if (!answer.failure.empty()) {
+  if (!answer.failure.empty() && !answer.is_of_id) {
     // Whoever needs a schema asks again, after the wait.
     std::erase_if(entries_, [](const auto& entry) { return entry.second.is_asked; });
     asked_.clear();
@@ -100,7 +101,8 @@ void Registry::take(const SchemaId& id, RegistryAnswer answer) {
   backoff_.reset();
   Entry& entry = entries_[id];
   entry = {false, {}, Clock::now() + client_.settings().unknown_interval, ++uses_};
-  if (answer.schema) entry.answer.schema = std::make_shared<const Schema>(*std::move(answer.schema));
+  if (answer.is_of_id) entry.answer.waits = "the schema registry " + client_.settings().url + " " + answer.failure;
+  else if (answer.schema) entry.answer.schema = std::make_shared<const Schema>(*std::move(answer.schema));
   else entry.answer.misfit = std::move(answer.misfit);
 }
 

@@ -21,6 +21,13 @@ constexpr const char* as_descriptors = "?format=serialized";
 
 constexpr const char* no_schema = "answers without a schema; is registry.url right?";
 
+/// 40401 to 40403: no such subject, version or schema. A wrong address gets 404 with other codes.
+bool is_unknown(const Document& answer) {
+  const auto code = answer.is_object() ? answer.find("error_code") : answer.end();
+  if (!answer.is_object() || code == answer.end() || !code->is_number_integer()) return false;
+  return *code >= 40401 && *code <= 40403;
+}
+
 std::string percent_encoded(std::string_view text) {
   constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
   std::string out;
@@ -76,6 +83,7 @@ struct RegistryClient::References {
 struct RegistryClient::Part {
   Document json;
   RegistryAnswer without;
+  int status = 0;
   bool is_whole() const { return without.misfit.empty() && without.failure.empty(); }
 };
 
@@ -104,18 +112,17 @@ RegistryClient::Part RegistryClient::ask(const std::string& path) {
   question.cancelled = &cancelled_;
   const base::HttpReply reply = base::exchange(question);
   Part out;
-  if (reply.is_too_large) {
-    out.without.misfit = "is larger than registry.max_answer";
-    return out;
-  }
-  if (!reply.problem.empty()) {
-    out.without.failure = "does not answer: " + reply.problem;
-    return out;
-  }
+  out.status = reply.status;
   out.json = Document::parse(reply.body, nullptr, false);
-  if (reply.status == 401 || reply.status == 403) {
+  if (reply.is_too_large && reply.status == 200) {
+    out.without.misfit = "is larger than registry.max_answer";
+  } else if (reply.is_timeout) {
+    out.without.failure = "does not answer within registry.timeout";  // the same each time: no news for the log
+  } else if (!reply.problem.empty()) {
+    out.without.failure = "does not answer: " + reply.problem;
+  } else if (reply.status == 401 || reply.status == 403) {
     out.without.failure = refusal(reply.status);
-  } else if (reply.status == 404 && out.json.is_object() && out.json.contains("error_code")) {
+  } else if (reply.status == 404 && is_unknown(out.json)) {
     out.without.misfit = "is unknown to the registry";
     out.without.is_unknown = true;
   } else if (reply.status != 200) {
@@ -123,6 +130,21 @@ RegistryClient::Part RegistryClient::ask(const std::string& path) {
                           (reply.status == 404 ? ", but not as a schema registry; is registry.url right?" : "");
   } else if (out.json.is_discarded()) {
     out.without.failure = "answers without JSON; is registry.url right?";
+  }
+  return out;
+}
+
+/// An id that the registry cannot answer, though it answers others, must stop nothing but its own records.
+RegistryClient::Part RegistryClient::ask_schema(const std::string& path) {
+  Part out = ask(path);
+  const bool is_doubtful = !out.without.failure.empty() && out.status >= 400 && out.status != 401 &&
+                           out.status != 403 && out.status != 429 && out.status != 503;
+  if (!is_doubtful || !probe().empty()) return out;
+  if (out.status >= 500) {
+    out.without.is_of_id = true;
+  } else {
+    out.without.misfit = "is refused by the registry (status " + std::to_string(out.status) + ")";
+    out.without.failure.clear();
   }
   return out;
 }
@@ -146,7 +168,7 @@ bool RegistryClient::add_references(const Document& schema, References& to, Regi
       problem.misfit = "has more than " + std::to_string(max_references) + " references";
       return false;
     }
-    const Part part = ask(path + std::string{to.query});
+    const Part part = ask_schema(path + std::string{to.query});
     if (!part.is_whole() || !part.json.is_object()) {
       problem = part.without;
       if (!problem.misfit.empty()) problem.misfit.insert(0, "has a reference that ");
@@ -177,10 +199,15 @@ base::Result<ProtobufSchema> RegistryClient::protobuf_of(Part& root, References&
 
 RegistryAnswer RegistryClient::fetch(const SchemaId& id) {
   RegistryAnswer out;
-  Part root = ask(id.path());
+  if (!id.is_guid && id.is_beyond_int()) {
+    out.misfit = "has a number beyond those of registries";
+    out.is_unknown = true;
+    return out;
+  }
+  Part root = ask_schema(id.path());
   const auto is_schema = [&] { return root.json.is_object() && !member_text(root.json, "schema").empty(); };
   const bool is_protobuf = root.is_whole() && is_schema() && member_text(root.json, "schemaType") == "PROTOBUF";
-  if (is_protobuf) root = ask(id.path() + as_descriptors);
+  if (is_protobuf) root = ask_schema(id.path() + as_descriptors);
   if (!root.is_whole()) return root.without;
   if (!is_schema()) {
     out.failure = no_schema;
@@ -205,6 +232,10 @@ RegistryAnswer RegistryClient::fetch(const SchemaId& id) {
   return out;
 }
 
-std::string RegistryClient::probe() { return ask("/subjects?subjectPrefix=inboxd-check").without.failure; }
+std::string RegistryClient::probe() {
+  const Part part = ask("/subjects?subjectPrefix=inboxd-check");
+  if (!part.without.failure.empty()) return part.without.failure;
+  return part.is_whole() && part.json.is_array() ? "" : "answers without its subjects; is registry.url right?";
+}
 
 }  // namespace inboxd::formats

@@ -16,7 +16,8 @@ struct RegistryAnswer {
   std::optional<Schema> schema;
   std::string misfit;     ///< the registry has no such schema, or it cannot be used
   bool is_unknown = false;
-  std::string failure;    ///< of the registry: nothing is known about the schema
+  std::string failure;    ///< nothing is known about the schema
+  bool is_of_id = false;  ///< the failure: the registry answers other requests
 };
 
 /// Requests to a schema registry with the API of Confluent, each with a connection of its own. Any thread.
@@ -26,7 +27,7 @@ class RegistryClient final {
 
   /// A schema with all schemas that it refers to. Blocks for `timeout` a request.
   RegistryAnswer fetch(const SchemaId& id);
-  /// For `inboxd check`: the failure of the registry; empty: it answers.
+  /// The failure of the registry; empty: it answers with its subjects.
   std::string probe();
   /// Requests end within a second, and fail from now on.
   void cancel() { cancelled_ = true; }
@@ -39,6 +40,7 @@ class RegistryClient final {
   struct Part;
   struct References;
   Part ask(const std::string& path);
+  Part ask_schema(const std::string& path);
   bool add_references(const nlohmann::json& schema, References& to, RegistryAnswer& problem);
   base::Result<ProtobufSchema> protobuf_of(Part& root, References& references, RegistryAnswer& problem);
   std::string refusal(int status) const;

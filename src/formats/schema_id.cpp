@@ -49,6 +49,11 @@ std::string SchemaId::text() const {
   return std::to_string(number);
 }
 
+bool SchemaId::is_beyond_int() const {
+  return std::any_of(bytes.begin(), bytes.end() - 4, [](std::uint8_t byte) { return byte != 0; }) ||
+         (bytes[12] & 0x80U) != 0;
+}
+
 std::string SchemaId::path() const { return (is_guid ? "/schemas/guids/" : "/schemas/ids/") + text(); }
 
 std::optional<NamedSchema> find_schema(std::string_view bytes, const std::vector<event::Header>& headers,

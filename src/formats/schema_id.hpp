@@ -20,6 +20,7 @@ struct SchemaId {
   auto operator<=>(const SchemaId&) const = default;
   static SchemaId of_number(std::uint64_t number);
   std::string text() const;
+  bool is_beyond_int() const;  ///< a number above 2^31 - 1, which no registry gives
   /// Below the registry's address.
   std::string path() const;
 };

@@ -1,6 +1,7 @@
 // Protobuf's binary encoding as JSON.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <google/protobuf/descriptor.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -140,6 +141,58 @@ TEST_CASE("descriptors that cannot be used say why") {
       "a.proto", "\x0a\x07" "a.proto\x1a\x14" "confluent/meta.proto\x1a\x1c"
                  "confluent/type/decimal.proto\x22\x03\x0a\x01" "A"}};
   CHECK(problem(ProtobufSchema::of_files(of_confluent)).empty());
+}
+
+TEST_CASE("a schema's own type with the name of a known one has its own fields") {
+  // package google.protobuf, message Int64Value without a field.
+  const std::string own = "\x0a\x07" "a.proto\x12\x0fgoogle.protobuf\x22\x0c\x0a\x0aInt64Value";
+  const auto schema = ProtobufSchema::of_files(std::array{ProtobufFile{"a.proto", own}});
+  REQUIRE(schema.ok());
+  std::string out;
+  CHECK(read_protobuf(schema.value(), *schema.value().find(std::array{0}), "", JsonForm::plain, much, out).empty());
+  CHECK(out == "{}");
+  const auto changed = ProtobufSchema::of_files(std::array{ProtobufFile{"google/protobuf/timestamp.proto", own}});
+  REQUIRE(changed.ok());  // Google's own file
+  CHECK(changed.value().find(std::array{0})->full_name() == "google.protobuf.Timestamp");
+  CHECK_FALSE(ProtobufSchema::of_files(std::array{ProtobufFile{"google/protobuf/new.proto", own}}).ok());
+}
+
+TEST_CASE("messages of types with many fields, and messages in many parts, end within the limits") {
+  // message A { repeated A a = 1; } with 3,000 further fields of type A.
+  std::string fields;
+  for (int i = 1; i <= 3'000; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    std::string number(1, static_cast<char>(i % 128 | (i > 127 ? 128 : 0)));
+    if (i > 127) number += static_cast<char>(i / 128);
+    const std::string field = "\x0a" + std::string(1, static_cast<char>(name.size())) + name + "\x18" + number +
+                              "\x20" + (i == 1 ? "\x03" : "\x01") + "\x28\x0b\x32\x02.A";
+    fields += "\x12" + std::string(1, static_cast<char>(field.size())) + field;
+  }
+  const std::string message = "\x0a\x01" "A" + fields;
+  std::string size;
+  for (std::size_t rest = message.size(); rest > 0; rest >>= 7) {
+    size += static_cast<char>(rest % 128 | (rest > 127 ? 128 : 0));
+  }
+  const auto schema =
+      ProtobufSchema::of_files(std::array{ProtobufFile{"a.proto", "\x0a\x07" "a.proto\x22" + size + message}});
+  INFO((schema ? "" : schema.problem().message));
+  REQUIRE(schema.ok());
+  const auto& type = *schema.value().find(std::array{0});
+  std::string many, out;
+  for (int i = 0; i < 100'000; ++i) many += "\x0a\x00"s;
+  CHECK_THAT(read_protobuf(schema.value(), type, many, JsonForm::standard, much, out),
+             ContainsSubstring("too many messages"));
+  std::string nested;  // field 2 in two parts, within each other
+  for (int depth = 0; depth < 90; ++depth) {
+    std::string length;
+    for (std::size_t rest = nested.size(); rest > 0; rest >>= 7) {
+      length += static_cast<char>(rest % 128 | (rest > 127 ? 128 : 0));
+    }
+    if (length.empty()) length = "\x00"s;
+    nested = "\x12\x00\x12"s + length + nested;
+    if (depth == 0) nested = "\x12\xc0\x84\x3d"s + std::string(1'000'000, '\x58');
+  }
+  CHECK_FALSE(read_protobuf(schema.value(), type, nested, JsonForm::plain, much, out).empty());
 }
 
 TEST_CASE("the indexes of a message are read within limits") {

@@ -92,6 +92,7 @@ TEST_CASE("a registry that refuses, fails or is no registry makes records wait, 
   CHECK_THAT(waits(), ContainsSubstring("answers with status 503"));
   fake.answer_all(0);
   fake.set("/schemas/ids/7", 404, "<html>");
+  fake.set("/subjects?subjectPrefix=inboxd-check", 404, "<html>");
   CHECK_THAT(waits(), ContainsSubstring("is registry.url right?"));
   fake.set("/schemas/ids/7", 200, "<html>");
   CHECK_THAT(waits(), ContainsSubstring("is registry.url right?"));
@@ -228,4 +229,26 @@ TEST_CASE("null stays null, and key and value have schemas of their own") {
   CHECK(*tombstone.key == "42");
   record.key = "\0\0\0\0\2\x54x"sv;
   CHECK_THAT(decoded(topic, record, arena).misfit, ContainsSubstring("the key does not fit schema 2"));
+}
+
+TEST_CASE("an id that the registry refuses stops its own records only, and a wrong address is no unknown schema") {
+  FakeRegistry fake;
+  fake.add_schema(7, R"("long")");
+  fake.set("/schemas/ids/1", 400, R"({"error_code":42202,"message":"bad"})");
+  fake.set("/schemas/ids/2", 404, "no such page");
+  fake.set("/schemas/ids/3", 500, "{}");
+  Registry registry{settings_of(fake)};
+  CHECK(ask(registry, 1).misfit == "is refused by the registry (status 400)");
+  CHECK(ask(registry, 2).misfit == "is refused by the registry (status 404)");
+  CHECK_THAT(ask(registry, 3).waits, ContainsSubstring("answers with status 500"));
+  CHECK(ask(registry, 7).schema != nullptr);
+  CHECK(ask(registry, 3'000'000'000).misfit == "has a number beyond those of registries");
+
+  const std::string jersey = R"({"error_code":404,"message":"HTTP 404 Not Found"})";
+  FakeRegistry elsewhere;
+  elsewhere.set("/schemas/ids/7", 404, jersey);
+  elsewhere.set("/subjects?subjectPrefix=inboxd-check", 404, jersey);
+  Registry wrong{settings_of(elsewhere)};
+  CHECK_THAT(ask(wrong, 7).waits, ContainsSubstring("is registry.url right?"));
+  CHECK_THAT(RegistryClient{settings_of(elsewhere)}.probe(), ContainsSubstring("is registry.url right?"));
 }
