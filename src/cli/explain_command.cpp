@@ -8,6 +8,7 @@
 #include "cli/present.hpp"
 #include "cli/record_source.hpp"
 #include "config/topics.hpp"
+#include "formats/topic_decoder.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/connection.hpp"
 #include "operations/explain_record.hpp"
@@ -40,6 +41,9 @@ std::optional<PartitionOffset> read_place(const std::string& text) {
   return out;
 }
 
+/// For a registry's answer.
+constexpr std::chrono::seconds schema_patience{10};
+
 /// The problem with the combination of arguments, or empty.
 std::string usage_problem(const operations::Arguments& arguments) {
   const bool is_file = arguments.bytes("file").has_value();
@@ -68,8 +72,8 @@ class Explainer final {
   void add(const event::Record& record, const std::string& log) {
     const config::Topic* const topic = topics_.find(std::string{record.topic});
     if (topic == nullptr) return;
-    records_.push_back(operations::explain_record(record, {*topic, settings_.kafka.name_space, log},
-                                                  settings_.handlers, with_body_));
+    records_.push_back(operations::explain_record(
+        record, {*topic, settings_.kafka.name_space, log, decoders_.of(*topic)}, settings_.handlers, with_body_));
   }
 
   void show() const {
@@ -83,6 +87,7 @@ class Explainer final {
   const config::Settings& settings_;
   const config::Topics topics_;
   const bool with_body_;
+  formats::Decoders decoders_{schema_patience};
   operations::Document records_ = operations::Document::array();
 };
 
@@ -152,12 +157,21 @@ std::optional<NoRecord> explain(const operations::Arguments& arguments, const co
   return read_record(settings.kafka, topic, place->partition, place->offset, take);
 }
 
+bool needs_login(const config::Settings& settings, const std::optional<std::string>& name) {
+  const config::Topics topics{settings.topics};
+  const config::Topic* const topic = name ? topics.find(*name) : nullptr;
+  if (topic == nullptr) return false;
+  return !topic->value.registry.url.empty() || !topic->key.registry.url.empty();
+}
+
 ExitCode run_explain(Session& session, const operations::Arguments& arguments) {
   if (const std::string problem = usage_problem(arguments); !problem.empty()) {
     session.say("explain: " + problem + "; see inboxd explain -h");
     return ExitCode::usage;
   }
-  const auto loaded = session.load(arguments.bytes("file").has_value());
+  // A file needs no secrets, but for the login of a schema registry.
+  auto loaded = session.load(arguments.bytes("file").has_value());
+  if (loaded && needs_login(loaded->settings, arguments.text("topic"))) loaded = session.load(false);
   if (!loaded) return ExitCode::configuration;
   Explainer explainer{session, loaded->settings, !arguments.flag("no-body")};
   if (const auto problem = explain(arguments, loaded->settings, explainer)) {

@@ -15,6 +15,7 @@ Tone tone_of_result(const std::string& result) {
 std::string result_text(const Document& record) {
   const std::string result = text_at(record, "result");
   if (result == "event" || result == "skipped") return result;
+  if (result == "waiting") return "waits: " + text_at(record, "detail");
   return "quarantine, " + result + ": " + text_at(record, "detail");
 }
 

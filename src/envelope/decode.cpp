@@ -162,10 +162,18 @@ void explain_identity(Steps steps, const Identity& identity) {
 std::optional<Decoded> decode_formats(Input& in, Steps steps) {
   if (in.rules.decoder == nullptr) return std::nullopt;
   formats::DecodedRecord found = in.rules.decoder->decode(in.record, in.arena);
-  if (!found.waits.empty()) return Waiting{std::move(found.waits)};
+  if (!found.waits.empty()) {
+    note(steps, "format", false, found.waits);
+    return Waiting{std::move(found.waits)};
+  }
   if (!found.misfit.empty()) return rejected(steps, Rejection::undecodable, std::move(found.misfit));
   in.decoded = found.value;
   in.decoded_key = found.key;
+  if (found.value || found.key) {
+    note(steps, "format", true, found.value && found.key ? "value and key were decoded to JSON"
+                                : found.value            ? "the value was decoded to JSON"
+                                                         : "the key was decoded to JSON");
+  }
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "envelope/body.hpp"
+#include "formats/topic_decoder.hpp"
 #include "inbox/handler_routing.hpp"
 #include "operations/documents.hpp"
 
@@ -64,9 +65,16 @@ Document explain_record(const event::Record& record, const envelope::TopicRules&
   put_place(out, record);
   out["result"] = envelope::result_name(envelope::result_of(decoded));
   if (const auto* const rejected = std::get_if<envelope::Rejected>(&decoded)) out["detail"] = rejected->detail;
+  if (const auto* const waiting = std::get_if<envelope::Waiting>(&decoded)) {
+    out["result"] = "waiting";
+    out["detail"] = waiting->detail;
+  }
   put_steps(out, steps);
   if (const auto* const event = std::get_if<event::Event>(&decoded)) put_event(out, *event, handlers);
-  if (with_body) put_body(out, record.payload, rules.topic.unwrap);
+  if (with_body) {
+    const auto json = rules.decoder ? rules.decoder->decode(record, arena) : formats::DecodedRecord{};
+    put_body(out, json.value ? json.value : record.payload, rules.topic.unwrap);
+  }
   return out;
 }
 
