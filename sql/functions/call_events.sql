@@ -18,7 +18,8 @@ as $$
 begin
   return query
   select e.event_id, e.source_id, s.topic, s.partition, e."offset", e.event_type, e.source, e.subject, e.key,
-         case when p_edit[i] = 0 then e.payload else x.payload end, case when p_edit[i] = 0 then e.decoded end,
+         case when p_edit[i] = 0 then e.payload else x.payload end,
+         case when p_edit[i] = 0 or x.payload is not distinct from e.payload then e.decoded end,
          case when p_edit[i] = 0 then e.headers else x.headers end, e.occurred_at, e.received_at, p_attempt[i]
   from generate_series(1, cardinality(p_shard)) i
   join inbox.delivery d on d.delivery_id = p_delivery[i] and d.fence = p_fence[i] and d.owner is not null

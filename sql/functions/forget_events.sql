@@ -70,7 +70,9 @@ begin
   with erased_events as (
     update inbox.event e
     set key = null, payload = null, decoded = null, headers = null, subject = null, forgotten_at = v_now,
-        source_id = case when convert_to(e.source_id, 'UTF8') is distinct from e.key then e.source_id end
+        source_id = case  -- it may be the key's text, also of a key that was decoded
+          when e.decoded is null and substr(e.key, 1, 1) is distinct from '\x00'
+            and convert_to(e.source_id, 'UTF8') is distinct from e.key then e.source_id end
     from unnest(v_free) i
     where e.shard_id = p_shard[i] and e."offset" = p_offset[i] and e.received_at = p_received[i]
     returning e.event_id)

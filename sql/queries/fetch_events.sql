@@ -4,7 +4,7 @@
 -- event_place of the days in which the run was received; the unique key of edit.
 select r.run, e."offset", e.event_id, e.source_id, e.event_type, e.source, e.subject, e.key,
        case when $7::boolean then case when x.edit_id is null then e.payload else x.payload end end,
-       case when $7::boolean and x.edit_id is null then e.decoded end,
+       case when $7::boolean and (x.edit_id is null or x.payload is not distinct from e.payload) then e.decoded end,
        case when $7::boolean then case when x.edit_id is null then e.headers else x.headers end end,
        e.occurred_at, e.kafka_timestamp, e.received_at, x.edit_id, e.deliver_at,
        case when e.deliver_at > clock_timestamp() then true end

@@ -8,7 +8,9 @@ with letters as materialized (
 erased as (
   update inbox.dead_letter x
   set key = null, payload = null, decoded = null, headers = null, subject = null, order_key = null, notes = null,
-      source_id = case when convert_to(x.source_id, 'UTF8') is distinct from x.key then x.source_id end,
+      source_id = case  -- it may be the key's text, also of a key that was decoded
+        when x.decoded is null and substr(x.key, 1, 1) is distinct from '\x00'
+          and convert_to(x.source_id, 'UTF8') is distinct from x.key then x.source_id end,
       forgotten_at = clock_timestamp(),
       reasons = coalesce((
         select jsonb_agg(r || '{"message": "forgotten"}') from jsonb_array_elements(x.reasons) r), '[]')
