@@ -258,7 +258,8 @@ void check_local(const Topic& topic, const std::string& key, Reading& reading) {
     complain(reading, {key + ".pattern"}, "a local topic has a name; set name, or remove source: local");
   }
   for (const char* name :
-       {".exclude", ".start", ".envelope", ".custom", ".on_missing_id", ".tombstones", ".deliver_at"}) {
+       {".exclude", ".start", ".envelope", ".custom", ".on_missing_id", ".tombstones", ".deliver_at", ".value",
+        ".key"}) {
     if (!reading.mentioned.has(key + name)) continue;
     complain(reading, {key + name}, "no effect with source: local; remove this key");
   }

@@ -1,6 +1,7 @@
 #include "operations/unsafe_connections.hpp"
 
 #include <map>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -148,6 +149,20 @@ void check_token_endpoint(const config::Kafka& kafka, FoundList& out) {
                              "set it to an https:// address", "the client's secret and its tokens"));
 }
 
+void check_registries(const config::Settings& settings, FoundList& out) {
+  std::set<std::string> warned;
+  for (const config::Topic& topic : settings.topics) {
+    for (const config::Format* const format : {&topic.value, &topic.key}) {
+      const config::Registry& registry = format->registry;
+      const std::string address = remote_address(registry.url);
+      if (address.empty() || !warned.insert(address).second) continue;
+      const bool has_login = !registry.user.empty() || !registry.token.empty();
+      out.push_back(in_plaintext("registry " + registry.url, address, "set registry.url to an https:// address",
+                                 has_login ? "its password or token, and schemas," : "schemas"));
+    }
+  }
+}
+
 void check_admin(const config::Admin& admin, FoundList& out) {
   if (admin.token.empty() && admin.read_token.empty()) return;  // others get health checks only
   if (admin.listen == "off" || !admin.tls.is_off() || is_on_this_machine(host_of(admin.listen))) return;
@@ -171,6 +186,7 @@ FoundList check_connections(const config::Settings& settings) {
     if (handler.plugin == "http") check_http(handler, out);
     if (handler.plugin == "kafka") check_kafka(handler, kafka, out);
   }
+  check_registries(settings, out);
   const config::Tracing& tracing = settings.tracing;
   if (const std::string address = remote_address(tracing.endpoint); !address.empty()) {
     out.push_back(in_plaintext("tracing.endpoint", address, "run a collector on this machine that forwards with TLS",

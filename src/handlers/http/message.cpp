@@ -106,7 +106,8 @@ Data data_of(const Target& target, const inboxd::Event& event) {
   if (!payload) return {std::nullopt, std::string{json_type}};
   const std::string_view declared = event.header("content-type").value_or("");
   if (target.sends_raw) {
-    return {std::string{*payload}, std::string{is_media_type(declared) ? declared : any_bytes}, false};
+    const bool is_kept = is_media_type(declared) && !declared.starts_with("application/cloudevents");
+    return {std::string{*payload}, std::string{is_kept ? declared : any_bytes}, false};
   }
   const inboxd::MaybeText json = event.json();
   if (json && json->find("\"specversion\"") != std::string_view::npos) {

@@ -55,7 +55,8 @@ void Publication::produce(Client& client, const inboxd::Event& event) {
   if (event.payload() && !payload) return refuse(event, inboxd::dead("the payload is not JSON", "kafka.not_json"));
   const auto error = client.produce(
       {slot.topic, event.key(), payload, time_of(event)},
-      headers_of(event, payload, target_.keeps_headers, slot.span->traceparent(), open_->call().tracestate(event)),
+      headers_of(event, payload, target_.is_decoded, target_.keeps_headers, slot.span->traceparent(),
+                 open_->call().tracestate(event)),
       &slot);
   if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
     ++awaited_;

@@ -39,14 +39,23 @@ std::string digest_of(inboxd::MaybeText payload) {
   return out;
 }
 
+/// Of the bytes that were decoded, not of their JSON.
+bool is_of_former_format(const inboxd::Header& header) {
+  if (header.name == "__value_schema_id") return true;
+  if (header.name != "content-type" && header.name != "contentType") return false;
+  const std::string_view value = header.value.value_or("");
+  return value.find("avro") != std::string_view::npos || value.find("protobuf") != std::string_view::npos;
+}
+
 }  // namespace
 
-RecordHeaders headers_of(const inboxd::Event& event, inboxd::MaybeText payload, bool keep,
+RecordHeaders headers_of(const inboxd::Event& event, inboxd::MaybeText payload, bool is_decoded, bool keep,
                          inboxd::MaybeText traceparent, inboxd::MaybeText tracestate) {
   RecordHeaders out{rd_kafka_headers_new(16)};
   if (keep && event.raw().has_headers != 0) {
     for (const inboxd::Header& header : event.headers()) {
       const auto* const of_copy = std::find(headers_of_copies.begin(), headers_of_copies.end(), header.name);
+      if (is_decoded && is_of_former_format(header)) continue;
       if (of_copy == headers_of_copies.end()) add(out.get(), header.name, header.value);
     }
   }

@@ -194,6 +194,39 @@ TEST_CASE("handler kafka copies the payload as it came, or with `payload: decode
   CHECK(copy_in(decoded) == R"({"id":"order-3","customer":"c-3","n":3,"price":"5.00"})");
 }
 
+TEST_CASE("explain shows the JSON of a record in Avro, and that it waits for a registry") {
+  AvroFixture fixture;
+  fixture.produce_orders(1, 3);
+  const std::vector<std::string> words{"explain", "--topic", fixture.topic, "--last", "1"};
+  const auto explained = command(fixture.config, words);
+  CHECK_THAT(explained.out, ContainsSubstring("order-3"));
+  CHECK_THAT(explained.out, ContainsSubstring("the value was decoded to JSON"));
+  CHECK_THAT(explained.out, ContainsSubstring("\"price\""));
+  fixture.registry.stop();
+  CHECK_THAT(command(fixture.config, words).out, ContainsSubstring("waits: schema 258 of the value"));
+  fixture.registry.start();
+}
+
+TEST_CASE("an edit of a dead order's headers keeps its decoded body") {
+  AvroFixture fixture;
+  fixture.app.run("create table app.open (yes int)");
+  fixture.config.handlers[0] = fixture.app.statement(
+      "orders", "insert into app.orders select event_id, subject, (body->>'n')::bigint / (select count(*) from "
+                "app.open), 1 from events", {"retry: {max_attempts: 1}"});
+  const auto daemon = fixture.start();
+  fixture.produce_orders(1, 3);
+  fixture.database.wait_for("the order is dead", "select count(*) from inbox.dead_letter where state = 'dead'", 1);
+  const std::string id = fixture.database.text("select event_id from inbox.dead_letter");
+  fixture.app.run("insert into app.open values (1)");
+  const auto edited = command(fixture.config, {"dead", "edit", id, "--handler", "orders", "--header", "a=b", "--yes"});
+  INFO(edited.err << edited.out);
+  CHECK(edited.status == ExitStatus{0, 0});
+  const auto replayed = command(fixture.config, {"dead", "replay", "--handler", "orders", "--yes"});
+  INFO(replayed.err);
+  fixture.wait_rows(1);
+  CHECK(fixture.app.number("select n from app.orders") == 3);
+}
+
 TEST_CASE("a key in Avro gives the id, whatever schema wrote it") {
   AvroFixture fixture;
   fixture.registry.add_schema(1, R"("long")", "orders-key");
