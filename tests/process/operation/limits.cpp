@@ -51,7 +51,7 @@ TEST_CASE("a rate holds over two instances, also after either is killed", "[alon
   }
 }
 
-TEST_CASE("max_in_flight holds over two instances, also after an instance is killed and another comes") {
+TEST_CASE("max_in_flight holds over two instances, also after an instance is killed and another comes", "[alone]") {
   const std::string mode = GENERATE("single", "sequential");
   DaemonFixture fixture{4};
   fixture.config.handlers[0].more = {"mode: " + mode, "max_in_flight: 6", "concurrency: 8", "events_per_call: 1"};

@@ -22,7 +22,7 @@ std::int64_t max_wait(DaemonFixture& fixture, const std::string& keys) {
 }  // namespace
 
 // fault: 20,000 blocked keys
-TEST_CASE("keys that fail again and again do not hold up fresh events of other keys") {
+TEST_CASE("keys that fail again and again do not hold up fresh events of other keys", "[alone]") {
   OrderFixture fixture{2, {"concurrency: 2", "retry: {backoff: fixed, base: 1h, jitter: 0, max_attempts: 1000}"}};
   const std::string mode = GENERATE("sequential", "single");
   CAPTURE(mode);

@@ -55,7 +55,7 @@ TEST_CASE("messages for an unknown topic wait while others go on, and arrive in 
 }
 
 // fault: thousands of unknown topics in the outbox
-TEST_CASE("thousands of unknown topics delay nobody, and are logged once a minute") {
+TEST_CASE("thousands of unknown topics delay nobody, and are logged once a minute", "[alone]") {
   OutboxFixture fixture;
   const auto daemon = fixture.start();
   const std::string missing = random_name("tenant");
