@@ -165,6 +165,17 @@ class Budget final {
 
 }  // namespace
 
+void add(Batch& batch, std::int32_t shard_id, const event::Record& record, envelope::Decoded& decoded) {
+  if (auto* event = std::get_if<event::Event>(&decoded)) {
+    event->shard_id = shard_id;
+    batch.events.push_back(*event);
+  } else if (auto* rejected = std::get_if<envelope::Rejected>(&decoded)) {
+    const bool with_payload = rejected->reason != envelope::Rejection::too_large;
+    batch.rejected.push_back(quarantined(record, shard_id, std::string{envelope::name_of(rejected->reason)},
+                                         rejected->detail, with_payload, batch.arena));
+  }
+}
+
 void decode(Batch& batch, bool quarantine_is_full, std::size_t max_decoded) {
   std::sort(batch.parts.begin(), batch.parts.end(),
             [](const Part& a, const Part& b) { return a.shard->position.shard_id < b.shard->position.shard_id; });
@@ -192,14 +203,7 @@ void decode(Batch& batch, bool quarantine_is_full, std::size_t max_decoded) {
         break;
       }
       ++part.decoded[rule][envelope::result_of(decoded)];
-      if (auto* event = std::get_if<event::Event>(&decoded)) {
-        event->shard_id = shard_id;
-        batch.events.push_back(*event);
-      } else if (auto* rejected = std::get_if<envelope::Rejected>(&decoded)) {
-        const bool with_payload = rejected->reason != envelope::Rejection::too_large;
-        batch.rejected.push_back(quarantined(record, shard_id, std::string{envelope::name_of(rejected->reason)},
-                                             rejected->detail, with_payload, batch.arena));
-      }
+      add(batch, shard_id, record, decoded);
       headers = std::move(record.headers);
     }
   }

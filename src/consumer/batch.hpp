@@ -81,6 +81,9 @@ std::size_t size_of(const rd_kafka_message_t& message);
 /// than Kafka's is told by its magnitude; a timestamp before 1970 is kept raw in a header of our own, the last header.
 event::Record record_of(const rd_kafka_message_t& message, std::vector<event::Header>&& headers, base::Arena& arena);
 
+/// Adds a decoded record: an event, a record for quarantine, or nothing.
+void add(Batch& batch, std::int32_t shard_id, const event::Record& record, envelope::Decoded& decoded);
+
 /// Decodes the batch's records into events and rejects, shards in order of their id. `quarantine_is_full`: a reject
 /// ends its shard's part of the batch, and is refused. `max_decoded`: bytes of memory that decoding
 /// may take; the batch ends there, or after seconds of waiting for schemas, but each part has a record.

@@ -92,6 +92,8 @@ class Daemon final {
   /// Their registrations. Any thread.
   std::vector<inbox::Registered> registered() const { return registrations_.get(); }
 
+  /// For records that come from elsewhere than the consumer.
+  consumer::HandOff& hand_off() { return dispatcher_; }
   consumer::Consumer& consumer() { return consumer_; }
   const consumer::Consumer& consumer() const { return consumer_; }
   const dispatcher::Dispatcher& dispatcher() const { return dispatcher_; }
