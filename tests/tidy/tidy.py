@@ -17,6 +17,7 @@ FLOORS = {
     "queue": 5, "maintenance": 5, "relay": 5, "verify": 5,
     "claimer": 5.3, "workers": 5.6,
     "daemon": 6,
+    "testing": 6.5,
     "cli": 7,
     "main.cpp": 8,
 }
