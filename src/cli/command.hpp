@@ -31,5 +31,6 @@ Command plugin_command();
 Command health_command();
 Command verify_command();
 Command explain_command();
+Command test_command();
 
 }  // namespace inboxd::cli
