@@ -68,11 +68,16 @@ class Report final {
   FoundList all_;
 };
 
-/// Offline, secrets are empty texts, which a plugin may refuse.
-bool may_have_secrets(const config::Handler& handler) {
-  return std::any_of(handler.settings.begin(), handler.settings.end(), [](const auto& setting) {
-    return setting.second.empty() || setting.second.find("\"\"") != std::string::npos;
-  });
+/// Offline, secrets are empty texts, which a plugin may refuse. A refusal that names another setting holds.
+bool may_lack_secret(const config::Handler& handler, const std::string& refusal) {
+  bool has_empty = false;
+  for (const auto& [name, value] : handler.settings) {
+    const bool is_empty = value.empty() || value.find("\"\"") != std::string::npos;
+    const bool is_named = refusal.find("setting '" + name + "'") != std::string::npos;
+    if (is_named) return is_empty;
+    has_empty = has_empty || is_empty;
+  }
+  return has_empty && refusal.find("unknown setting") == std::string::npos;
 }
 
 /// The names of shipped plugins, and their settings. Files of other plugins may be elsewhere.
@@ -92,7 +97,7 @@ FoundList check_plugins_offline(const config::Loaded& file) {
       continue;  // a shipped plugin is not installed beside this program
     }
     const auto instance = plugins.load(config::with_connection(handler, file.settings.kafka), log);
-    if (instance || may_have_secrets(handler)) continue;
+    if (instance || may_lack_secret(handler, instance.problem().message)) continue;
     out.push_back({Finding::Kind::problem, subject, place + ": " + instance.problem().message});
   }
   return out;

@@ -18,10 +18,12 @@ constexpr const char* introduction = R"(# Configuration of inboxd
 - `inboxd.yaml`: every key, commented out, with its default and a sentence.
 - [formats.md](formats.md): topics in Avro or Protobuf, and schema registries.
 - [security.md](security.md): TLS, logins and rotation of each connection; Confluent Cloud, MSK, Aiven, Strimzi, RDS.
+- [testing.md](testing.md): `inboxd test`, which runs sample records through a configuration in CI.
 
-`inboxd check` reads a file and everything it refers to; `inboxd check --offline` reads the file alone. Both report all
-problems at once, as `file:line:column: key: the mistake and the remedy`. `inboxd config show` prints every key with its
-value in force and its origin. `inboxd config schema` prints a JSON Schema for editors.
+`inboxd check` reads a file and everything it refers to; `inboxd check --offline` reads the file alone, and checks the
+names of shipped handlers and their settings. Both report all problems at once, as `file:line:column: key: the mistake
+and the remedy`. `inboxd config show` prints every key with its value in force and its origin. `inboxd config schema`
+prints a JSON Schema for editors.
 
 ## Syntax
 
