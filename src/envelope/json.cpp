@@ -35,6 +35,9 @@ class Reader final {
     return parser_.iterate(padded_.get(), json.size(), json.size() + simdjson::SIMDJSON_PADDING);
   }
 
+  /// The copy of the text.
+  const char* begin() const { return padded_.get(); }
+
   /// Frees the memory of an unusually long text.
   void tidy() {
     if (capacity_ > kept_bytes) *this = Reader{};
@@ -261,6 +264,29 @@ std::string_view find_in_json(std::string_view json, std::span<const std::string
   if (error == simdjson::SUCCESS) return {};
   std::fill(found.begin(), found.end(), JsonValue{});
   return simdjson::error_message(error);
+}
+
+Split split_objects(std::string_view json, std::size_t most, std::vector<std::string_view>& elements) {
+  const event::JsonText text = event::json_in(json);
+  if (!text.is_json()) return Split::no_objects;
+  Reader& reader = reader_of_this_thread();
+  const auto split = [&] {
+    ondemand::document document;
+    ondemand::array array;
+    if (reader.open(text.text).get(document) || document.get_array().get(array)) return Split::no_objects;
+    for (auto result : array) {
+      ondemand::object object;
+      std::string_view element;
+      if (result.get_object().get(object) || object.raw_json().get(element)) return Split::no_objects;
+      if (elements.size() == most) return Split::too_many;
+      element = trimmed(element);  // it ends where the next token begins
+      elements.push_back(text.text.substr(static_cast<std::size_t>(element.data() - reader.begin()), element.size()));
+    }
+    return Split::done;
+  };
+  const Split out = split();
+  reader.tidy();
+  return out;
 }
 
 bool mentions_key(std::string_view json, std::string_view key, char rarest) {

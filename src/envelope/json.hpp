@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/arena.hpp"
 #include "config/settings.hpp"
@@ -36,6 +37,10 @@ constexpr std::size_t max_json_pointers = 8;
 std::string_view find_in_json(std::string_view json, std::span<const std::string_view> pointers,
                               std::span<JsonValue> found, base::Arena& arena,
                               config::Unwrap unwrap);
+
+/// Splits a JSON array of objects into its elements, as views into the text.
+enum class Split { done, no_objects, too_many };
+Split split_objects(std::string_view json, std::size_t most, std::vector<std::string_view>& elements);
 
 /// Whether the text has the key `key` at any depth, also inside of a JSON string, where its quotes are escaped. Saves
 /// parsing nearly all values that lack it. `rarest`: a character of the key that is rare in JSON.

@@ -1,8 +1,10 @@
 // The JSON walker agrees with another parser: which bytes are JSON, and which texts are at pointers.
 #include "envelope/json.hpp"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "fuzz/target.hpp"
 
@@ -51,6 +53,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (is_json && !document.is_structured()) return 0;
   fuzz::require(is_json == problem.empty(), "both parsers read the same objects and arrays");
   if (!is_json) return 0;
+  std::vector<std::string_view> elements;
+  const auto split = envelope::split_objects(text, 8, elements);
+  const bool has_objects = document.is_array() && std::all_of(document.begin(), document.end(), [](const json& each) {
+                             return each.is_object();
+                           });
+  if (split == envelope::Split::too_many) fuzz::require(document.is_array() && document.size() > 8, "few are accepted");
+  else fuzz::require((split == envelope::Split::done) == has_objects, "both parsers see the same lists of objects");
+  if (split == envelope::Split::done) fuzz::require(elements.size() == document.size(), "each element is found");
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    fuzz::require(json::parse(elements[i]) == document.at(i), "an element has its bytes");
+  }
   for (std::size_t i = 0; i < pointers.size(); ++i) {
     const json::json_pointer pointer{std::string{pointers[i]}};
     const bool has_text = document.contains(pointer) && document.at(pointer).is_string();
