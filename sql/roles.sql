@@ -94,7 +94,7 @@ from (values
   ('outbox_waiting',      '',                                    'insert, update, delete'),
   ('relay',               '',                                    'update'),
   ('local_topic',         'insert, update (payload_limit, deliver_at_limit)', ''),
-  ('local_event',         'delete',                              ''),
+  ('local_event',         'insert, delete',                      ''),
   ('local_reader',        'update',                              ''),
   ('audit',               'insert',                              'insert')) t(name, ingest, worker)
 cross join lateral (values (:'ingest', t.ingest), (:'worker', t.worker)) g(role, rights)

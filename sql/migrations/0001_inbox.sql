@@ -556,7 +556,8 @@ create table inbox.local_topic (
 
 -- Events that transactions have enqueued and that are not stored yet, in order of local_id. headers: packed, as in
 -- event. The transaction has its id (xid) before it draws local_id: so the reader knows when no transaction can add a
--- lower one. No foreign key, because it would lock the topic's row for every event.
+-- lower one. No foreign key, because it would lock the topic's row for every event. digest: of an event that came over
+-- HTTP (inbox.receive), so that a resend is found before the event is stored.
 create table inbox.local_event (
   local_id    bigint generated always as identity primary key,
   shard_id    int not null,
@@ -566,8 +567,13 @@ create table inbox.local_event (
   payload     bytea,
   headers     bytea,
   occurred_at timestamptz,
-  deliver_at  timestamptz
+  deliver_at  timestamptz,
+  source_id   text,
+  source      text,
+  subject     text,
+  digest      bigint
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 100000);
+create index local_event_received on inbox.local_event (event_id) where digest is not null;
 
 -- The right to read local_event: one owner at a time. No event below low_water is left. It saves work only: two readers
 -- would store nothing twice, because the position decides.

@@ -75,6 +75,9 @@ event::Event LocalRows::event(int row) const {
   out.headers = from.maybe_bytes(6);
   out.occurred_at = from.time(7);
   out.deliver_at = from.time(8);
+  out.source_id = from.maybe_bytes(9);
+  out.source = from.maybe_bytes(10);
+  out.subject = from.maybe_bytes(11);
   return out;
 }
 
