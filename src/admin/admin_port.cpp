@@ -100,7 +100,7 @@ std::optional<ListenProblem> AdminPort::start() {
   if (listeners.empty()) return std::nullopt;
   std::unique_ptr<Tls> tls;
   if (!settings_.tls.is_off()) {
-    tls = std::make_unique<Tls>(settings_.tls, log_);
+    tls = std::make_unique<Tls>(settings_.tls, "admin.tls", log_);
     if (const auto problem = tls->open()) {
       return ListenProblem{problem->message + "; correct the file, or remove admin.tls"};
     }

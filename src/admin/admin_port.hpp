@@ -33,7 +33,7 @@ class AdminPort final {
   const HttpServer::Counts& counts() const { return server_.counts(); }
 
  private:
-  using Outcome = std::variant<HttpResponse, LaneWork>;
+  using Outcome = HttpServer::Outcome;
   Outcome respond(const HttpRequest& request);
   Outcome respond_to_operation(const HttpRequest& request, const operations::Operation& operation);
   HttpResponse health(operations::Probe probe) const;

@@ -68,6 +68,8 @@ std::string_view reason_of(int status) {
   switch (status) {
     case 200:
       return "OK";
+    case 202:
+      return "Accepted";
     case 400:
       return "Bad Request";
     case 401:
@@ -90,6 +92,8 @@ std::string_view reason_of(int status) {
       return "Unsupported Media Type";
     case 417:
       return "Expectation Failed";
+    case 429:
+      return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
     case 500:
@@ -146,7 +150,8 @@ RequestReader::State RequestReader::read() {
     const std::size_t seen = end == std::string::npos ? buffer_.size() - begun_end(buffer_) : end;
     if (seen > limits_.header_bytes) {
       return refuse(431, "the request has more than " + std::to_string(limits_.header_bytes) +
-                             " bytes before its body (admin.header_limit)");
+                             " bytes before its body (" +
+                             std::string{limits_.keys} + ".header_limit)");
     }
     if (end == std::string::npos) return State::wants_more;
     head_size_ = end + 4;
@@ -217,7 +222,8 @@ RequestReader::State RequestReader::check_headers() {
     const bool is_number = error == std::errc{} && end == length->data() + length->size() && length->front() != '+';
     if (!is_number && error != std::errc::result_out_of_range) return refuse(400, "Content-Length is not a number");
     if (!is_number || body_size_ > limits_.body_bytes) {
-      return refuse(413, "the body has more than " + std::to_string(limits_.body_bytes) + " bytes (admin.body_limit)");
+      return refuse(413, "the body has more than " + std::to_string(limits_.body_bytes) + " bytes (" +
+                             std::string{limits_.keys} + ".body_limit)");
     }
   }
   if (const std::string* connection = request_.header("connection")) {

@@ -51,6 +51,7 @@ class RequestReader final {
     std::size_t header_bytes = 16 << 10;
     std::size_t body_bytes = 1 << 20;
     std::size_t headers = 100;
+    std::string_view keys = "admin";  ///< the group of settings that refusals name
   };
   explicit RequestReader(Limits limits) : limits_{limits} {}
 

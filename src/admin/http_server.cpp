@@ -46,7 +46,7 @@ void HttpServer::start(std::vector<Listener> listeners, std::unique_ptr<Tls> tls
   tls_ = std::move(tls);
   for (auto& lane : lanes_) lane->start();
   thread_ = std::thread{[this] { run(); }};
-  pthread_setname_np(thread_.native_handle(), "admin");
+  pthread_setname_np(thread_.native_handle(), limits_.thread.c_str());
 }
 
 void HttpServer::request_stop() {
@@ -61,8 +61,9 @@ void HttpServer::join() {
 }
 
 void HttpServer::run() {
-  give_way();
+  if (limits_.gives_way) give_way();
   while (!stopping_) turn();
+  take_finished();  // as far as the sockets take them at once
   connections_.clear();
   listeners_.clear();
 }
@@ -194,6 +195,7 @@ void HttpServer::receive(std::uint64_t id, Connection& connection) {
 void HttpServer::next_request(std::uint64_t id, Connection& connection) {
   if (connection.reader.state() == RequestReader::State::refused) {
     connection.keep_alive = false;
+    ++counts_.malformed;
     return answer(id, connection, connection.reader.problem());
   }
   if (connection.reader.state() != RequestReader::State::complete) return;
@@ -203,8 +205,9 @@ void HttpServer::next_request(std::uint64_t id, Connection& connection) {
   connection.without_body = request.method == "HEAD";
   connection.heard = Clock::now();
   counts_.requests += 1;
-  auto outcome = respond_(request);
+  auto outcome = outcome_for(request);
   if (const auto* response = std::get_if<HttpResponse>(&outcome)) return answer(id, connection, *response);
+  if (const auto* later = std::get_if<LaterWork>(&outcome)) return later->begin({id, begin_work(connection)});
   hand_over(id, connection, std::move(std::get<LaneWork>(outcome)));
 }
 
@@ -230,6 +233,33 @@ void HttpServer::hand_over(std::uint64_t id, Connection& connection, LaneWork wo
   connection.deadline = Clock::now() + limits_.answer;
   connection.lane = &lane;
   connection.nobody_waits = nobody_waits;
+}
+
+HttpServer::Outcome HttpServer::outcome_for(HttpRequest& request) {
+  try {
+    return respond_(request);
+  } catch (const std::exception& error) {
+    log_.error("admin.bug", {{"error", error.what()}});
+    return refusal(500, "a bug, please report it with the daemon's log");
+  }
+}
+
+NobodyWaits HttpServer::begin_work(Connection& connection) {
+  connection.nobody_waits = std::make_shared<std::atomic<bool>>(false);
+  connection.change(Connection::State::working);
+  connection.deadline = Clock::now() + limits_.answer;
+  return connection.nobody_waits;
+}
+
+void HttpServer::finish(Answers answers) {
+  {
+    const base::Lock lock{mutex_};
+    for (auto& [ticket, response] : answers) {
+      unsent_ += response.body.size();
+      finished_.push_back({ticket.connection, std::move(ticket.nobody_waits), std::move(response)});
+    }
+  }
+  wake_.notify();
 }
 
 HttpResponse HttpServer::work_for(const LaneWork& asked, const std::atomic<bool>& nobody_waits) {
@@ -318,13 +348,15 @@ void HttpServer::end_late(Clock::time_point now) {
     if (connection->state == Connection::State::working) {
       // A next request would wait behind this one in the lane.
       connection->keep_alive = false;
+      const std::string late = "the answer took longer than " + std::string{limits_.request.keys} + ".answer_timeout; ";
       answer(id, *connection,
-             refusal(503,
-                     "the answer took longer than admin.answer_timeout; check what was done before you "
-                     "repeat the request"));
+             limits_.may_repeat ? busy(late + "send the request again")
+                                : refusal(503, late + "check what was done before you repeat the request"));
     } else if (connection->state == Connection::State::receiving && connection->reader.has_begun()) {
       connection->keep_alive = false;
-      answer(id, *connection, refusal(408, "the request did not arrive in time (admin.receive_timeout)"));
+      ++counts_.malformed;
+      answer(id, *connection, refusal(408, "the request did not arrive in time (" + std::string{limits_.request.keys} +
+                                           ".receive_timeout)"));
     } else {
       drop(id);
     }
@@ -333,8 +365,8 @@ void HttpServer::end_late(Clock::time_point now) {
 
 /// The lane's work for the connection is useless now: removes a waiting job.
 void HttpServer::abandon(Connection& connection) {
-  if (connection.lane == nullptr) return;
-  connection.lane->abandon(connection.nobody_waits);
+  if (connection.lane != nullptr) connection.lane->abandon(connection.nobody_waits);
+  else if (connection.nobody_waits) *connection.nobody_waits = true;
   connection.lane = nullptr;
   connection.nobody_waits.reset();
 }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,6 +22,17 @@
 #include "base/result.hpp"
 
 namespace inboxd::admin {
+
+/// A request whose answer comes from another thread. `nobody_waits` becomes true when its client has gone.
+struct Ticket {
+  std::uint64_t connection = 0;
+  NobodyWaits nobody_waits;
+};
+/// Work outside of the lanes: `begin` is called on the server's thread, must not block, and has the ticket answered by
+/// HttpServer::finish.
+struct LaterWork {
+  std::function<void(Ticket ticket)> begin;
+};
 
 /// A small HTTP/1.1 server. One thread owns all sockets and never blocks; each lane has a thread for slow work. Limits
 /// apply to connections, headers, bodies, waiting requests and the time of each step. If all connections are taken, a
@@ -37,9 +49,14 @@ class HttpServer final {
     std::chrono::milliseconds idle{60'000};
     /// Bytes of answers that clients have not read yet. Above it lanes refuse new work.
     std::size_t unsent = 64 << 20;
+    std::string thread = "admin";
+    bool gives_way = true;      ///< runs at a lower priority
+    bool may_repeat = false;    ///< a request without an answer may be sent again: 503 with Retry-After
   };
-  /// Answers a request at once, or returns work for a lane.
-  using Respond = std::function<std::variant<HttpResponse, LaneWork>(const HttpRequest&)>;
+  /// Answers a request at once, or returns work for a lane or for another thread. May take the request's contents.
+  using Outcome = std::variant<HttpResponse, LaneWork, LaterWork>;
+  using Respond = std::function<Outcome(HttpRequest&)>;
+  using Answers = std::vector<std::pair<Ticket, HttpResponse>>;
   /// Since the start; any thread reads.
   struct Counts {
     std::atomic<std::uint64_t> requests{0};
@@ -47,6 +64,7 @@ class HttpServer final {
     std::atomic<std::uint64_t> forbidden{0};       ///< with 403: the address, the token or its role is not allowed
     std::atomic<std::uint64_t> other_refusals{0};  ///< with another 4xx
     std::atomic<std::uint64_t> queue_full{0};      ///< with 503: too many requests waited
+    std::atomic<std::uint64_t> malformed{0};       ///< requests that could not be read, or were late
     std::atomic<std::uint64_t> evicted{0};         ///< closed for a new connection
     std::atomic<std::int64_t> open{0};
     std::atomic<std::int64_t> waiting{0};  ///< requests in the lanes' queues
@@ -63,6 +81,8 @@ class HttpServer final {
   /// Tells running work that its client has gone.
   void request_stop();
   void join();
+  /// Answers requests of LaterWork. Any thread.
+  void finish(Answers answers);
   const Counts& counts() const { return counts_; }
 
  private:
@@ -106,6 +126,8 @@ class HttpServer final {
   void serve(std::uint64_t id, Connection& connection, short events);
   void receive(std::uint64_t id, Connection& connection);
   void next_request(std::uint64_t id, Connection& connection);
+  Outcome outcome_for(HttpRequest& request);
+  NobodyWaits begin_work(Connection& connection);
   void hand_over(std::uint64_t id, Connection& connection, LaneWork work);
   void answer(std::uint64_t id, Connection& connection, const HttpResponse& response);
   void send_out(std::uint64_t id, Connection& connection);

@@ -19,11 +19,11 @@ using base::Problem;
 using Context = std::unique_ptr<SSL_CTX, FreeTls>;
 
 /// OpenSSL's first error since the last ERR_clear_error().
-Problem refused(const char* key, const std::string& file) {
+Problem refused(const std::string& key, const std::string& file) {
   const unsigned long error = ERR_peek_error();
   const char* const reason = ERR_SYSTEM_ERROR(error) ? nullptr : ERR_reason_error_string(error);
   const std::string text = reason != nullptr ? reason : std::generic_category().message(ERR_GET_REASON(error));
-  return {std::string{key} + ": " + file + ": " + text};
+  return {key + ": " + file + ": " + text};
 }
 
 /// The command line shows the port's own certificate, whatever authority and purpose it has.
@@ -36,10 +36,10 @@ int verify_client(X509_STORE_CTX* chain, void*) {
   return X509_verify_cert(chain);
 }
 
-std::optional<Problem> demand_certificates(SSL_CTX* context, const std::string& authorities) {
+std::optional<Problem> demand_certificates(SSL_CTX* context, const std::string& keys, const std::string& authorities) {
   auto* const names = SSL_load_client_CA_file(authorities.c_str());
   if (names == nullptr || SSL_CTX_load_verify_file(context, authorities.c_str()) != 1) {
-    return refused("admin.tls.client_ca", authorities);
+    return refused(keys + ".client_ca", authorities);
   }
   SSL_CTX_set_client_CA_list(context, names);
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
@@ -47,10 +47,10 @@ std::optional<Problem> demand_certificates(SSL_CTX* context, const std::string& 
   return std::nullopt;
 }
 
-base::Result<Context> context_of(const config::AdminTls& files) {
+base::Result<Context> context_of(const config::PortTls& files, const std::string& keys) {
   ERR_clear_error();
   Context out{SSL_CTX_new(TLS_server_method())};
-  if (!out) return Problem{"admin.tls: OpenSSL has no TLS"};
+  if (!out) return Problem{keys + ": OpenSSL has no TLS"};
   SSL_CTX* const context = out.get();
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   // No session is resumed: each connection is checked against the present files.
@@ -62,18 +62,18 @@ base::Result<Context> context_of(const config::AdminTls& files) {
   // A key with a passphrase is refused; OpenSSL would ask for it at the terminal.
   SSL_CTX_set_default_passwd_cb(context, [](char*, int, int, void*) { return 0; });
   if (SSL_CTX_use_certificate_chain_file(context, files.certificate.c_str()) != 1) {
-    return refused("admin.tls.certificate", files.certificate);
+    return refused(keys + ".certificate", files.certificate);
   }
   if (SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return refused("admin.tls.key", files.key);
+    return refused(keys + ".key", files.key);
   }
   if (!files.client_ca.empty()) {
-    if (auto problem = demand_certificates(context, files.client_ca)) return *problem;
+    if (auto problem = demand_certificates(context, keys, files.client_ca)) return *problem;
   }
   return out;
 }
 
-std::string version_of(const config::AdminTls& files) {
+std::string version_of(const config::PortTls& files) {
   std::string out;
   for (const std::string* const file : {&files.certificate, &files.key, &files.client_ca}) {
     struct stat about {};
@@ -88,7 +88,7 @@ std::string version_of(const config::AdminTls& files) {
 
 std::optional<Problem> Tls::open() {
   version_ = version_of(files_);
-  auto read = context_of(files_);
+  auto read = context_of(files_, keys_);
   if (!read) return read.problem();
   context_ = std::move(read).value();
   return std::nullopt;
@@ -98,7 +98,7 @@ void Tls::renew() {
   std::string version = version_of(files_);
   if (version == version_) return;
   version_ = std::move(version);
-  auto read = context_of(files_);
+  auto read = context_of(files_, keys_);
   if (read) {
     context_ = std::move(read).value();
     log_.info("admin.certificate_renewed", {{"certificate", files_.certificate}});
@@ -116,9 +116,9 @@ TlsSession Tls::session(int descriptor) {
   return out;
 }
 
-std::optional<Problem> problem_of(const config::AdminTls& files) {
+std::optional<Problem> problem_of(const config::PortTls& files, const std::string& keys) {
   if (files.is_off()) return std::nullopt;
-  const auto read = context_of(files);
+  const auto read = context_of(files, keys);
   return read ? std::nullopt : std::optional{read.problem()};
 }
 

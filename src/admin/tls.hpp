@@ -10,10 +10,12 @@
 
 namespace inboxd::admin {
 
-/// The certificates of the port. A new connection uses the files as they are then. One thread.
+/// The certificates of a port. A new connection uses the files as they are then. One thread.
 class Tls final {
  public:
-  Tls(config::AdminTls files, base::Logger& log) : files_{std::move(files)}, log_{log} {}
+  /// `keys`: the group of settings that messages name, such as admin.tls.
+  Tls(config::PortTls files, std::string keys, base::Logger& log)
+      : files_{std::move(files)}, keys_{std::move(keys)}, log_{log} {}
 
   /// Reads the files for the first time.
   std::optional<base::Problem> open();
@@ -24,14 +26,15 @@ class Tls final {
   using Context = std::unique_ptr<SSL_CTX, FreeTls>;
   void renew();
 
-  const config::AdminTls files_;
+  const config::PortTls files_;
+  const std::string keys_;
   base::Logger& log_;
   Context context_;
   std::string version_;  ///< of the files that were read last
 };
 
 /// Why the port cannot use these files; nullopt: it can. For `check`.
-std::optional<base::Problem> problem_of(const config::AdminTls& files);
+std::optional<base::Problem> problem_of(const config::PortTls& files, const std::string& keys);
 
 /// The digest of a certificate's public key, as `sha256//BASE64`. A client accepts this server only.
 base::Result<std::string> public_key_of(const std::string& certificate);

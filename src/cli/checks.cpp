@@ -126,8 +126,9 @@ FoundList check_file(const config::Loaded& loaded) {
 
 void check_all(const config::Loaded& loaded, inbox::Connection& first, inbox::Connection& second,
                std::chrono::milliseconds patience, const std::function<void(FoundList)>& add) {
-  if (const auto problem = admin::problem_of(loaded.settings.admin.tls)) {
-    add({{Finding::Kind::problem, "configuration", problem->message}});
+  for (const auto& problem : {admin::problem_of(loaded.settings.admin.tls, "admin.tls"),
+                              admin::problem_of(loaded.settings.ingest.tls, "ingest.tls")}) {
+    if (problem) add({{Finding::Kind::problem, "configuration", problem->message}});
   }
   const auto database = operations::check_database(loaded.settings, first, &second);
   add(database);

@@ -157,6 +157,22 @@ using Keep = std::optional<milliseconds>;
 /// kafka: records of a Kafka topic. local: events that an application enqueues in the database.
 enum class Source { kafka, local };
 
+/// How a sender signs the events that it posts.
+enum class SignatureScheme { none, github, stripe, standard_webhooks };
+
+/// Events of a local topic over HTTP.
+struct TopicHttp {
+  bool open = false;                           ///< whoever reaches the port may post
+  std::vector<std::string> tokens;             ///< each allows to post
+  SignatureScheme scheme = SignatureScheme::none;
+  std::vector<std::string> secrets;            ///< of the signature; each is accepted
+  milliseconds tolerance{300'000};             ///< of a signature's timestamp, in both directions
+  std::string key = "header:inboxd-key";       ///< header:NAME or json:/pointer
+  std::vector<std::string> headers;            ///< kept with the event, in addition
+  bool is_on() const { return open || !tokens.empty() || scheme != SignatureScheme::none; }
+  bool operator==(const TopicHttp&) const = default;
+};
+
 struct Topic {
   std::string name;                            ///< exact name; empty if there is a pattern
   std::string pattern;                         ///< regular expression beginning with ^
@@ -174,7 +190,31 @@ struct Topic {
   milliseconds deliver_at_limit{30LL * 24 * 60 * 60 * 1000};  ///< how far ahead
   Format value, key;
   Keep retention;                              ///< of its events; forever: until their day is dropped
+  TopicHttp http;
   bool operator==(const Topic&) const = default;
+};
+
+/// PEM files for https on a port; empty: plain HTTP.
+struct PortTls {
+  std::string certificate;                     ///< followed by its intermediate certificates
+  std::string key;
+  std::string client_ca;                       ///< issues the certificates that clients need; empty: they need none
+  bool is_off() const { return certificate.empty(); }
+  bool operator==(const PortTls&) const = default;
+};
+
+/// The limits of ingest.listen.
+struct IngestHttp {
+  int connections = 256;
+  int waiting_requests = 1'000;
+  std::size_t waiting_bytes = 64 << 20;
+  int batch_events = 1'000;
+  std::size_t header_limit = 16 << 10;
+  std::size_t body_limit = 1 << 20;
+  milliseconds receive_timeout{5'000};
+  milliseconds answer_timeout{10'000};
+  milliseconds idle_timeout{60'000};
+  bool operator==(const IngestHttp&) const = default;
 };
 
 struct Ingest {
@@ -185,6 +225,10 @@ struct Ingest {
   int queued_events = 200'000;
   milliseconds batch_wait{0};
   int run_events = 1000;
+  std::string listen = "off";                  ///< HOST:PORT for events over HTTP, or `off`
+  PortTls tls;
+  IngestHttp http;
+  bool is_listening() const { return listen != "off"; }
   bool operator==(const Ingest&) const = default;
 };
 
@@ -338,15 +382,6 @@ struct Log {
 /// Reads over the admin port: free for this machine, or with a token only.
 enum class AdminRead { loopback, token };
 
-/// PEM files for https on the admin port; empty: plain HTTP.
-struct AdminTls {
-  std::string certificate;                     ///< followed by its intermediate certificates
-  std::string key;
-  std::string client_ca;                       ///< issues the certificates that clients need; empty: they need none
-  bool is_off() const { return certificate.empty(); }
-  bool operator==(const AdminTls&) const = default;
-};
-
 /// The port for health checks, metrics and operations.
 struct Admin {
   std::string listen = "127.0.0.1:9470";       ///< HOST:PORT, or `off`
@@ -354,7 +389,7 @@ struct Admin {
   AdminRead read = AdminRead::loopback;
   Secret token;                                ///< allows every operation; empty: no changes
   Secret read_token;                           ///< allows every read; empty: none
-  AdminTls tls;
+  PortTls tls;
   std::vector<std::string> hosts;              ///< accepted Host names in addition to localhost
   int connections = 64;
   int queue = 16;                              ///< most requests that wait for each worker thread
@@ -424,9 +459,10 @@ struct Settings {
   /// Connections that store batches of Kafka.
   int ingest_connections() const { return reads_kafka() ? ingest.connections : 0; }
   /// Connections besides these and the handlers': control, settler, claimer, maintenance, the reader of local events,
-  /// relay, and admin operations.
+  /// the receiver of events over HTTP, relay, and admin operations.
   int other_connections() const {
-    return 4 + (has_local_topics() ? 1 : 0) + (outbox.relay ? 1 : 0) + (admin.is_off() ? 0 : 1);
+    return 4 + (has_local_topics() ? 1 : 0) + (ingest.is_listening() ? 1 : 0) + (outbox.relay ? 1 : 0) +
+           (admin.is_off() ? 0 : 1);
   }
   bool operator==(const Settings&) const = default;
 

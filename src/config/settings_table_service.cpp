@@ -103,15 +103,15 @@ void add_admin(std::vector<Row<Settings>>& rows) {
                "A PEM file with the port's certificate, followed by intermediate ones: admin.listen serves https in "
                "place of http. admin.socket stays without TLS. A new connection uses the files as they are then, so a "
                "renewed certificate needs no restart; files that do not fit each other leave the old ones in use."),
-          &AdminTls::certificate);
+          &PortTls::certificate);
   add_tls("/etc/inboxd/admin.key", name("admin.tls.key", "A PEM file with the key of admin.tls.certificate."),
-          &AdminTls::key);
+          &PortTls::key);
   add_tls("/etc/inboxd/clients.pem",
           name("admin.tls.client_ca",
                "A PEM file with certificate authorities: clients of admin.listen need a certificate from one of them, "
                "also for health checks; none: they need no certificate. The command line shows admin.tls.certificate, "
                "which is always accepted."),
-          &AdminTls::client_ca);
+          &PortTls::client_ca);
   add(number("admin.connections", 4, 1'000,
              "The most connections to the port; a further connection closes the connection that has been idle "
              "longest."),

@@ -77,7 +77,7 @@ TEST_CASE("the Unix socket is preferred, and the port gets no request") {
   settings.socket = (folder / "admin.sock").string();
   settings.token = config::Secret{"correct-horse-battery"};
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
-  const auto respond = [](const admin::HttpRequest& request) -> std::variant<admin::HttpResponse, admin::LaneWork> {
+  const auto respond = [](const admin::HttpRequest& request) -> admin::HttpServer::Outcome {
     const std::string* const authorization = request.header("authorization");
     return said(authorization == nullptr ? "" : *authorization);
   };

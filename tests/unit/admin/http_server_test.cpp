@@ -46,7 +46,7 @@ class Served final {
   }
 
  private:
-  std::variant<HttpResponse, LaneWork> respond(const HttpRequest& request) {
+  HttpServer::Outcome respond(const HttpRequest& request) {
     if (request.path == "/health") return HttpResponse{200, "health"};
     if (request.path == "/quick") return LaneWork{0, [](const auto&) { return HttpResponse{200, "quick"}; }};
     if (request.path == "/token") {
