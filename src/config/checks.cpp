@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "base/this_machine.hpp"
+#include "config/checks_http.hpp"
 #include "config/cron.hpp"
 #include "config/kafka_properties.hpp"
 #include "config/reserved_words.hpp"
@@ -15,21 +16,6 @@
 
 namespace inboxd::config {
 namespace {
-
-/// Reports a problem at the first of the keys that the file has, unless a key already has a problem.
-void complain(Reading& reading, std::initializer_list<std::string> keys, const std::string& sentence) {
-  for (const std::string& key : keys) {
-    if (reading.mentioned.is_spoilt(key)) return;
-  }
-  for (const std::string& key : keys) {
-    if (reading.mentioned.has(key)) return reading.problem(reading.mentioned.nearest(key), key, sentence);
-  }
-  reading.problem(reading.mentioned.nearest(*keys.begin()), *keys.begin(), sentence);
-}
-
-std::string item_key(const char* list, std::size_t index) {
-  return std::string{list} + "[" + std::to_string(index) + "]";
-}
 
 void check_database(const Settings& settings, Reading& reading) {
   const std::string& schema = settings.database.schema;
@@ -94,11 +80,6 @@ bool has_admin_token(const Reading& reading) {
   return reading.mentioned.has("admin.token") || reading.mentioned.has("admin.read_token");
 }
 
-/// An HTTP header carries such a text unchanged.
-bool is_word(const std::string& text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
-}
-
 void check_tokens(const Admin& admin, Reading& reading) {
   const auto check_word = [&](const char* key, const Secret& token) {
     if (is_word(token.reveal())) return;
@@ -116,24 +97,10 @@ void check_tokens(const Admin& admin, Reading& reading) {
   }
 }
 
-void check_tls(const Admin& admin, Reading& reading) {
-  const auto& [certificate, key, client_ca] = admin.tls;
-  if (certificate.empty() != key.empty()) {
-    complain(reading, {"admin.tls.certificate", "admin.tls.key"},
-             "certificate and key come together; set both or none");
-  } else if (certificate.empty() && !client_ca.empty()) {
-    complain(reading, {"admin.tls.client_ca"}, "no effect without admin.tls.certificate; set that, or remove this key");
-  } else if (!certificate.empty() && admin.listen == "off") {
-    complain(reading, {"admin.tls.certificate"}, "no effect while admin.listen is off; remove admin.tls");
-  }
-}
-
 void check_admin(const Admin& admin, Reading& reading) {
   check_tokens(admin, reading);
-  check_tls(admin, reading);
+  check_port("admin", admin.listen, admin.tls, reading);
   if (admin.listen == "off") return;
-  const int port = std::atoi(admin.listen.c_str() + admin.listen.rfind(':') + 1);
-  if (port < 1 || port > 65'535) complain(reading, {"admin.listen"}, "the port must be from 1 to 65535");
   if (!base::is_on_this_machine(base::host_of(admin.listen)) && !has_admin_token(reading)) {
     reading.findings.warning(reading.mentioned.nearest("admin.listen"), "admin.listen",
                              "other machines get only health checks from this port; set admin.read_token or "
@@ -252,17 +219,25 @@ void check_exclude(const Settings& settings, std::size_t index, const std::strin
   }
 }
 
-/// Keys about records of Kafka.
-void check_local(const Topic& topic, const std::string& key, Reading& reading) {
+/// Keys about records of Kafka; some of them hold for events over HTTP, too.
+void check_local(const Settings& settings, const Topic& topic, const std::string& key, Reading& reading) {
   if (!topic.pattern.empty()) {
     complain(reading, {key + ".pattern"}, "a local topic has a name; set name, or remove source: local");
   }
-  for (const char* name :
-       {".exclude", ".start", ".envelope", ".custom", ".on_missing_id", ".tombstones", ".deliver_at", ".value",
-        ".key"}) {
-    if (!reading.mentioned.has(key + name)) continue;
-    complain(reading, {key + name}, "no effect with source: local; remove this key");
+  const bool has_http = reading.mentioned.has(key + ".http");
+  for (const char* name : {".exclude", ".start", ".tombstones", ".value", ".key"}) {
+    if (reading.mentioned.has(key + name)) {
+      complain(reading, {key + name}, "no effect with source: local; remove this key");
+    }
   }
+  for (const char* name : {".envelope", ".custom", ".on_missing_id", ".deliver_at", ".strict"}) {
+    if (!has_http && reading.mentioned.has(key + name)) {
+      complain(reading, {key + name}, "no effect with source: local, unless it has http; remove this key");
+    }
+  }
+  if (!has_http) return;
+  check_topic_http(settings, topic, key, reading);
+  check_custom(topic, key, reading);
 }
 
 void check_topic(const Settings& settings, std::size_t index, Reading& reading) {
@@ -292,8 +267,11 @@ void check_topic(const Settings& settings, std::size_t index, Reading& reading) 
     }
   }
   if (topic.source == Source::local) {
-    check_local(topic, key, reading);
+    check_local(settings, topic, key, reading);
   } else {
+    if (reading.mentioned.has(key + ".http")) {
+      complain(reading, {key + ".http"}, "events over HTTP need source: local; set it, or remove this key");
+    }
     check_exclude(settings, index, key, reading);
     check_custom(topic, key, reading);
     check_format(topic.value, key + ".value", reading);
@@ -488,6 +466,7 @@ void check_together(const Settings& settings, Reading& reading) {
   check_without_brokers(settings, reading);
   check_admin(settings.admin, reading);
   check_tracing(settings.tracing, reading);
+  check_ingest_port(settings, reading);
   for (std::size_t i = 0; i < settings.topics.size(); ++i) check_topic(settings, i, reading);
   check_names(settings, reading);
   for (std::size_t i = 0; i < settings.handlers.size(); ++i) check_handler(settings, i, reading);

@@ -191,6 +191,21 @@ std::optional<Value> convert_texts(const Description& about, const Node& node, c
   return Value{std::move(out)};
 }
 
+/// A secret, or a list of secrets. Offline they are unknown.
+std::optional<Value> convert_secrets(const Node& node, const std::string& key, Reading& reading) {
+  Texts out;
+  const auto add = [&](const Node& item, const std::string& item_key) {
+    const auto secret = noted_secret(item, item_key, reading);
+    if (secret && !secret->empty()) out.push_back(secret->reveal());
+  };
+  if (node.kind != Node::Kind::list) {
+    add(node, key);
+  } else {
+    for (std::size_t i = 0; i < node.items.size(); ++i) add(node.items[i], key + "[" + std::to_string(i) + "]");
+  }
+  return Value{std::move(out)};
+}
+
 std::optional<RetryRule::Then> then_of(const std::string& text) {
   using Then = RetryRule::Then;
   for (const Then then : {Then::retry, Then::dead, Then::pause}) {
@@ -416,6 +431,8 @@ std::optional<Value> convert(const Description& about, const Node& node, const s
       auto secret = noted_secret(node, key, reading);
       return secret ? std::optional<Value>{std::move(*secret)} : std::nullopt;
     }
+    case Type::secrets:
+      return convert_secrets(node, key, reading);
     case Type::texts:
       return convert_texts(about, node, key, reading);
     case Type::rules:

@@ -320,7 +320,8 @@ Value Hider::value(const Description& about, Value value, const std::string& key
     if (!text->empty()) *text = secrets_.contains(key) ? hide(*text) : scalar(about.exposure, *text);
   } else if (auto* const texts = std::get_if<Texts>(&value)) {
     for (std::size_t i = 0; i < texts->size(); ++i) {
-      const bool is_secret = secrets_.contains(key + "[" + std::to_string(i) + "]");
+      const bool is_secret =
+          about.type == Type::secrets || secrets_.contains(key + "[" + std::to_string(i) + "]");
       (*texts)[i] = is_secret ? hide((*texts)[i]) : scalar(about.exposure, (*texts)[i]);
     }
   }

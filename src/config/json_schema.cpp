@@ -46,6 +46,9 @@ Json type_of(const Description& about) {
       return or_variable({{"enum", about.choices}});
     case Type::secret:
       return {{"$ref", "#/$defs/secret"}};
+    case Type::secrets:
+      return any_of({{"$ref", "#/$defs/secret"}},
+                    {{"type", "array"}, {"minItems", 1}, {"items", {{"$ref", "#/$defs/secret"}}}});
     case Type::texts:
       return {{"type", "array"}, {"uniqueItems", true}, {"items", text_of(about)}};
     case Type::rules:

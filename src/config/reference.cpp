@@ -183,6 +183,8 @@ bool is_of_format(const Description& about) {
   return about.key.starts_with("value.") || about.key.starts_with("key.");
 }
 
+bool is_of_http(const Description& about) { return about.key.starts_with("http."); }
+
 /// The keys of `value` and `key` that a topic with this format may have together. The sentences stand once.
 Lines lines_of_format(const std::vector<Row<Topic>>& rows, const std::string& name, const std::string& format,
                       const std::function<bool(std::string_view)>& is_wanted) {
@@ -200,8 +202,9 @@ Lines lines_of_format(const std::vector<Row<Topic>>& rows, const std::string& na
 /// Some keys exclude each other, such as a name and a pattern; others need a choice, such as `envelope: custom`. So
 /// several topics show all keys.
 void write_topics(BlockWriter& writer, const std::vector<Row<Topic>>& rows) {
-  writer.item(
-      lines_of(rows, "", [](const Description& about) { return !is_of_pattern(about) && !is_of_format(about); }));
+  writer.item(lines_of(rows, "", [](const Description& about) {
+    return !is_of_pattern(about) && !is_of_format(about) && !is_of_http(about);
+  }));
   Lines second = lines_of(rows, "", is_of_pattern);
   second.insert(second.begin() + 1, Line{"envelope", "custom", ""});
   writer.item(second);
@@ -213,6 +216,9 @@ void write_topics(BlockWriter& writer, const std::vector<Row<Topic>>& rows) {
   }));
   writer.item(lines_of_format(rows, "parcels", "protobuf",
                               [&](std::string_view key) { return key == "format" || is_of_file(key); }));
+  Lines hooks{{"name", "hooks", ""}, {"source", "local", ""}};
+  for (Line& line : lines_of(rows, "", is_of_http)) hooks.push_back(std::move(line));
+  writer.item(hooks);
 }
 
 }  // namespace

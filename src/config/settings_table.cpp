@@ -79,6 +79,8 @@ std::string range_of(const Description& about) {
       return "a list of {error: CLASS, then: retry | dead | pause}";
     case Type::secret:
       return "{file: /path}, {credential: name} or {env: NAME}";
+    case Type::secrets:
+      return "{file: /path}, {credential: name} or {env: NAME}, or a list of them";
     case Type::properties:
     case Type::plugin_settings:
       break;
@@ -112,6 +114,7 @@ std::string wanted_by(const Description& about) {
     case Type::rules:
       return "a list such as [{error: \"validation.*\", then: dead}]; then is retry, dead or pause";
     case Type::secret:
+    case Type::secrets:
       return range_of(about);
     case Type::properties:
     case Type::plugin_settings:

@@ -29,6 +29,7 @@ enum class Type {
   start,  ///< a choice, or an RFC 3339 time
   choice,
   secret,
+  secrets,  ///< one, or a list of them for rotation
   texts,
   rules,            ///< retry.rules
   properties,       ///< librdkafka's own

@@ -28,8 +28,9 @@ void add_database(std::vector<Row<Settings>>& rows) {
              "a lower-case SQL name: letters, digits and _, at most 63"),
       &Database::schema);
   add(number("database.connections", 4, 1'000,
-             "The most connections the daemon opens: ingest.connections, 6 more, and `concurrency` of each handler "
-             "that writes in the settling transaction. After a reload, calls still running keep theirs in addition."),
+             "The most connections the daemon opens: ingest.connections, 6 more (7 with ingest.listen), and "
+             "`concurrency` of each handler that writes in the settling transaction. After a reload, calls still "
+             "running keep theirs in addition."),
       &Database::connections);
   add(flag("database.prepare", "Prepare statements; false for a pooler without support for prepared statements."),
       &Database::prepare);
@@ -82,6 +83,46 @@ void add_kafka(std::vector<Row<Settings>>& rows) {
       &Kafka::properties);
 }
 
+/// Events over HTTP.
+void add_topic_http(std::vector<Row<Topic>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Topic>(std::move(about), &Topic::http, member));
+  };
+  add(example("{file: /run/secrets/webhook-token}",
+              plain("http.token", Type::secrets,
+                    "With source: local, events may be posted to ingest.listen, at /v1/topics/NAME/events, with this "
+                    "bearer token or, if it is a list, with any of them. A changed file is read again.")),
+      &TopicHttp::tokens);
+  add(example("github", choice("http.verify.scheme", {"none", "github", "stripe", "standard-webhooks"},
+                               "Events may be posted with a signature of this kind; with http.token, they need both. "
+                               "It also says where the id and the type are.")),
+      &TopicHttp::scheme);
+  add(example("{file: /run/secrets/webhook-secret}",
+              plain("http.verify.secret", Type::secrets,
+                    "The secret of the signature or, as a list, several, of which any may have signed, for rotation. "
+                    "standard-webhooks: base64, with or without whsec_. A changed file is read again.")),
+      &TopicHttp::secrets);
+  add(duration("http.verify.tolerance", second, day,
+               "How far the time in a signature of stripe or standard-webhooks may be from this machine's clock. "
+               "github's has none."),
+      &TopicHttp::tolerance);
+  add(flag("http.open",
+           "Events may be posted without token and signature, by whoever reaches the port, or holds a certificate of "
+           "ingest.tls.client_ca."),
+      &TopicHttp::open);
+  add(shaped(name("http.key",
+                  "Where to find the key of an event that came over HTTP; a CloudEvent's partitionkey goes before. An "
+                  "event without it has no key."),
+             "^(header:.{1,200}|json:(/([^~/]|~[01])*)+)$", "header:NAME or json:/pointer"),
+      &TopicHttp::key);
+  add(example("[user-agent]",
+              shaped(names("http.headers",
+                           "Request headers that are kept with the event, in addition to content-type, traceparent, "
+                           "tracestate and a CloudEvent's."),
+                     "^[a-z0-9_.-]{1,100}$", "a header's name in lower case")),
+      &TopicHttp::headers);
+}
+
 std::vector<Row<Topic>> topic_rows() {
   std::vector<Row<Topic>> rows;
   const auto add = [&](Description about, auto... members) {
@@ -110,7 +151,8 @@ std::vector<Row<Topic>> topic_rows() {
       &Topic::exclude);
   add(choice("source", {"kafka", "local"},
              "Records of a Kafka topic, or local: events that the application enqueues with inbox.enqueue, in its own "
-             "transactions in this database. If all topics are local, `kafka` may be left out."),
+             "transactions in this database, and events over HTTP (http). If all topics are local, `kafka` may be "
+             "left out."),
       &Topic::source);
   add(start({"beginning", "end", "committed"},
             "Where to read a partition from. Ignored once a position is stored. With end or a time, reading never "
@@ -146,7 +188,8 @@ std::vector<Row<Topic>> topic_rows() {
       &Topic::custom, &CustomRules::time_unit);
   add(choice("on_missing_id", {"quarantine", "position", "digest"},
              "A record without an id goes to quarantine, or gets an id made from its position or its content (digest: "
-             "records of equal content are a single event)."),
+             "records of equal content are a single event). Over HTTP, quarantine: the request gets 400; position: "
+             "each request is an event of its own."),
       &Topic::on_missing_id);
   add(size("payload_limit", 1, max_payload,
            "The largest payload, key, or all headers together; larger records go to quarantine."),
@@ -174,6 +217,7 @@ std::vector<Row<Topic>> topic_rows() {
              "it came."),
       &Topic::unwrap);
   add_format_rows(rows);
+  add_topic_http(rows);
   rows.push_back(row<Topic>(
       keep("retention",
            "How long the topic's events are kept, such as 3d, if that is shorter than retention.events; pending events "
@@ -206,6 +250,63 @@ void add_ingest(std::vector<Row<Settings>>& rows) {
       &Ingest::batch_wait);
   add(number("ingest.run_events", 1, max_run_events, "The most events of a delivery; 1 writes a row for each event."),
       &Ingest::run_events);
+  add(example("127.0.0.1:9480",
+              shaped(name("ingest.listen",
+                          "The HTTP address to which events of local topics are posted (topics[].http); off: none."),
+                     R"(^(off|[^][/: ]+:[0-9]{1,5}|\[[0-9a-fA-F:.]+\]:[0-9]{1,5})$)",
+                     "HOST:PORT such as 127.0.0.1:9480, or off")),
+      &Ingest::listen);
+}
+
+void add_ingest_tls(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](const char* example_file, Description about, auto member) {
+    about = shaped(example(example_file, std::move(about)), "^/.*$", "an absolute path");
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::ingest, &Ingest::tls, member));
+  };
+  add("/etc/inboxd/ingest.pem",
+      name("ingest.tls.certificate",
+           "A PEM file with the certificate of ingest.listen, followed by intermediate ones: https in place of http. "
+           "Renewed files are used as those of admin.tls."),
+      &PortTls::certificate);
+  add("/etc/inboxd/ingest.key", name("ingest.tls.key", "A PEM file with the key of ingest.tls.certificate."),
+      &PortTls::key);
+  add("/etc/inboxd/senders.pem",
+      name("ingest.tls.client_ca",
+           "A PEM file with certificate authorities: senders need a certificate from one of them; none: they need no "
+           "certificate."),
+      &PortTls::client_ca);
+}
+
+void add_ingest_http(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::ingest, &Ingest::http, member));
+  };
+  add(number("ingest.http.connections", 4, 10'000,
+             "The most connections to ingest.listen; a further connection closes the connection that has been idle "
+             "longest. Each may hold a request, so that the memory is limited by this number and body_limit."),
+      &IngestHttp::connections);
+  add(number("ingest.http.waiting_requests", 1, 100'000,
+             "The most requests that wait for the database; a further request gets 429 and Retry-After."),
+      &IngestHttp::waiting_requests);
+  add(size("ingest.http.waiting_bytes", kibibyte, gibibyte,
+           "The most bytes of bodies that wait for the database; beyond that a request gets 429 and Retry-After. A "
+           "single request always fits."),
+      &IngestHttp::waiting_bytes);
+  add(number("ingest.http.batch_events", 1, 100'000, "The most CloudEvents of a batch; a larger batch gets 413."),
+      &IngestHttp::batch_events);
+  add(size("ingest.http.header_limit", kibibyte, mebibyte, "The most bytes of a request before its body."),
+      &IngestHttp::header_limit);
+  add(size("ingest.http.body_limit", kibibyte, max_payload,
+           "The most bytes of a request's body; topics[].payload_limit holds, too."),
+      &IngestHttp::body_limit);
+  add(duration("ingest.http.receive_timeout", 100, minute, "How long a request may take to arrive."),
+      &IngestHttp::receive_timeout);
+  add(duration("ingest.http.answer_timeout", second, 10 * minute,
+               "How long events may take to be stored before the request gets 503, and then the client to read the "
+               "answer."),
+      &IngestHttp::answer_timeout);
+  add(duration("ingest.http.idle_timeout", second, hour, "How long a connection stays open between two requests."),
+      &IngestHttp::idle_timeout);
 }
 
 void add_local(std::vector<Row<Settings>>& rows) {
@@ -227,6 +328,8 @@ void add_intake_rows(Table& table) {
   add_database(table.settings);
   add_kafka(table.settings);
   add_ingest(table.settings);
+  add_ingest_tls(table.settings);
+  add_ingest_http(table.settings);
   add_local(table.settings);
   table.topics = topic_rows();
 }

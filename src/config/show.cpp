@@ -131,7 +131,10 @@ std::string written(const Description& about, const Value& value) {
     std::string operator()(const Retention::Keep& keep) const { return keep ? duration_text(*keep) : "forever"; }
     std::string operator()(const StartAt& start) const { return start_text(about, start); }
     std::string operator()(const Secret& secret) const { return secret.empty() ? "" : std::string{hidden}; }
-    std::string operator()(const Texts& texts) const { return list_text(texts); }
+    std::string operator()(const Texts& texts) const {
+      if (about.type == Type::secrets) return texts.empty() ? "" : std::string{hidden};
+      return list_text(texts);
+    }
     std::string operator()(const TextMap& map) const { return map_text(about, map); }
     std::string operator()(const RetryRules& rules) const { return rules_text(rules); }
   };
@@ -142,7 +145,9 @@ nlohmann::json json_written(const Description& about, const Value& value) {
   if (const auto* const text = std::get_if<std::string>(&value)) {
     return text->empty() ? nlohmann::json{} : nlohmann::json(without_secrets(*text));
   }
-  if (const auto* const texts = std::get_if<Texts>(&value)) return *texts;
+  if (const auto* const texts = std::get_if<Texts>(&value); texts != nullptr && about.type != Type::secrets) {
+    return *texts;
+  }
   if (const auto* const flag = std::get_if<bool>(&value)) return *flag;
   if (const auto* const fraction = std::get_if<double>(&value)) return *fraction;
   if (about.type == Type::number) return std::get<std::int64_t>(value);

@@ -50,6 +50,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                 watchdog_,
                 log,
                 settings.tracing.is_off() ? nullptr : tracer_.get()},
+      webhooks_{settings, watchdog_, log},
       maintenance_{settings,
                    identity_of(owner, settings),
                    registrations_,
@@ -66,7 +67,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
   watchdog_.server().set_owner(owner);
 }
 
-std::optional<base::Problem> Daemon::start(PreparedHandlers prepared) {
+std::optional<Refusal> Daemon::start(PreparedHandlers prepared) {
   tracer_->start();
   settler_.start();
   set_handlers(std::move(prepared));
@@ -76,7 +77,11 @@ std::optional<base::Problem> Daemon::start(PreparedHandlers prepared) {
   dispatcher_.start([&] {
     if (!problem) await_own_sessions();
   });
-  return problem;
+  if (problem) return Refusal{base::ExitCode::configuration, problem->message};
+  // Last: a request that is answered with 202 is handled by this instance or another.
+  const auto closed = webhooks_.start();
+  if (!closed) return std::nullopt;
+  return Refusal{closed->is_taken ? base::ExitCode::try_again : base::ExitCode::configuration, closed->message};
 }
 
 /// Where connections are scarce, the sessions that store, claim and record events come before the workers' sessions.
@@ -94,6 +99,7 @@ void Daemon::stop(std::chrono::milliseconds drain) {
   watchdog_.limit_all(deadline, last_statement);
   watchdog_.cut_all(deadline + last_records + last_statement);
   tracer_->end_by(deadline + last_records + last_statement);
+  webhooks_.request_stop();
   consumer_.request_stop();
   dispatcher_.request_stop();
   consumer_.finish_intake();
@@ -103,6 +109,7 @@ void Daemon::stop(std::chrono::milliseconds drain) {
   settler_.join(deadline + last_records);
   relay_.request_stop();  // after the last transactions that publish
   consumer_.join();
+  webhooks_.join();
   maintenance_.join();
   relay_.join();
   tracer_->request_stop();
@@ -195,6 +202,7 @@ std::vector<base::Loop> Daemon::loops() const {
   out.push_back({"settler", settler_.heartbeat().last()});
   out.push_back({"maintenance", maintenance_.heartbeat().last()});
   if (relay_.is_on()) out.push_back({"relay", relay_.heartbeat().last()});
+  if (webhooks_.is_on()) out.push_back({"webhooks", webhooks_.heartbeat().last()});
   out.push_back({"watchdog", watchdog_.last_check()});
   return out;
 }

@@ -21,6 +21,7 @@
 #include "relay/relay.hpp"
 #include "settler/settler.hpp"
 #include "trace/tracer.hpp"
+#include "webhook/port.hpp"
 #include "workers/dispatcher.hpp"
 
 namespace inboxd::daemon {
@@ -69,7 +70,7 @@ class Daemon final {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  std::optional<base::Problem> start(PreparedHandlers prepared);
+  std::optional<Refusal> start(PreparedHandlers prepared);
   /// Stops intake, waits for running calls (at most `drain`), records their outcomes and releases the rest. Ends about
   /// three seconds after the drain at the latest, even if the database hangs.
   void stop(std::chrono::milliseconds drain);
@@ -79,6 +80,8 @@ class Daemon final {
   void discard(std::vector<dispatcher::HandlerSetup> handlers) { dispatcher_.discard(std::move(handlers)); }
   /// For a reload that adds the first local topic.
   void read_local_topics() { consumer_.read_local_topics(); }
+  /// For a reload: topics, tokens and secrets of events over HTTP.
+  void set_webhooks(const config::Settings& settings) { webhooks_.set_topics(settings); }
   void set_retention(const config::Settings& settings) { maintenance_.set_retention(settings); }
   /// Pauses or resumes all handlers in this instance; false: nothing changed. Any thread.
   bool pause_all(bool paused, const std::string& actor);
@@ -100,6 +103,7 @@ class Daemon final {
   const settler::Settler& settler() const { return settler_; }
   const maintenance::Maintenance& maintenance() const { return maintenance_; }
   const relay::Relay& relay() const { return relay_; }
+  const webhook::Port& webhooks() const { return webhooks_; }
   const trace::Counts& traces() const { return tracer_->counts(); }
   const inbox::ConnectionCounts& connections() const { return watchdog_.counts(); }
   /// Configured handlers were retired or restored since the last call.
@@ -130,6 +134,7 @@ class Daemon final {
   settler::Settler settler_;
   dispatcher::Dispatcher dispatcher_;
   consumer::Consumer consumer_;
+  webhook::Port webhooks_;
   ActivitySampler activity_;  ///< maintenance thread
   maintenance::Maintenance maintenance_;
   const std::int64_t own_sessions_;  ///< of ingesters, local reader, settler, maintenance, relay

@@ -59,6 +59,7 @@ void gather(const Daemon& daemon, Figures& out) {
   out.settled = &daemon.settler().counters();
   out.connections = &daemon.connections();
   out.traces = &daemon.traces();
+  if (daemon.webhooks().is_on()) out.webhooks = &daemon.webhooks();
   if (daemon.relay().is_on()) out.relay = &daemon.relay().counts();
 }
 

@@ -384,8 +384,8 @@ void add_admin(std::vector<MetricRow>& rows) {
 
 std::vector<MetricRow> all_rows() {
   std::vector<MetricRow> rows;
-  for (const auto add : {add_process, add_kafka_metrics, add_ingest, add_backlog, add_handlers, add_finding_metrics,
-                         add_outbox_metrics, add_database, add_admin}) add(rows);
+  for (const auto add : {add_process, add_kafka_metrics, add_ingest, add_webhook_metrics, add_backlog, add_handlers,
+                         add_finding_metrics, add_outbox_metrics, add_database, add_admin}) add(rows);
   return rows;
 }
 

@@ -12,6 +12,7 @@
 #include "relay/sender.hpp"
 #include "settler/settler.hpp"
 #include "trace/tracer.hpp"
+#include "webhook/port.hpp"
 #include "workers/dispatcher.hpp"
 
 namespace inboxd::daemon {
@@ -45,6 +46,7 @@ struct Figures {
   const admin::HttpServer::Counts* http = nullptr;
   const trace::Counts* traces = nullptr;
   const relay::Counts* relay = nullptr;
+  const webhook::Port* webhooks = nullptr;
 };
 
 /// A row of the table: the metric, and a function that collects its values.
@@ -57,6 +59,8 @@ struct MetricRow {
 void add_kafka_metrics(std::vector<MetricRow>& rows);
 /// The rows of `status` (metrics_findings.cpp).
 void add_finding_metrics(std::vector<MetricRow>& rows);
+/// The rows of ingest.listen (metrics_webhook.cpp).
+void add_webhook_metrics(std::vector<MetricRow>& rows);
 /// The rows of the outbox (metrics_outbox.cpp).
 void add_outbox_metrics(std::vector<MetricRow>& rows);
 

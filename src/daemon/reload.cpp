@@ -116,6 +116,7 @@ void Reload::take(Read read) {
   loaded_.text = std::move(read.loaded.text);
   daemon_.set_retention(settings);
   if (settings.has_local_topics()) daemon_.read_local_topics();
+  daemon_.set_webhooks(settings);
   log_.set_level(settings.log.level);
   log_.set_format(format_of(settings.log));
   base::report_crashes(format_of(settings.log));

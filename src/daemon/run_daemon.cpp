@@ -209,9 +209,9 @@ Ended serve(const config::Loaded& given, const RunOptions& options, base::Logger
   if (prepared.refusal) return {refuse(*prepared.refusal, log)};
 
   auto daemon = std::make_unique<Daemon>(settings, instance_id, log);
-  if (const auto problem = daemon->start(std::move(prepared))) {
+  if (const auto refusal = daemon->start(std::move(prepared))) {
     daemon->stop(0ms);
-    return end_of(std::move(daemon), refuse({ExitCode::configuration, problem->message}, log));
+    return end_of(std::move(daemon), refuse(*refusal, log));
   }
   view.attach(*daemon);
   notify.ready();

@@ -13,7 +13,7 @@ FLOORS = {
     "formats": 2.5,
     "envelope": 3, "inbox": 3, "trace": 3,
     "transaction": 3.3, "operations": 3.5,
-    "consumer": 4, "settler": 4, "plugin": 4, "admin": 4,
+    "consumer": 4, "settler": 4, "plugin": 4, "admin": 4, "webhook": 4.5,
     "queue": 5, "maintenance": 5, "relay": 5, "verify": 5,
     "claimer": 5.3, "workers": 5.6,
     "daemon": 6,

@@ -421,6 +421,38 @@ TEST_CASE("a local topic has a name, and no rules for records of Kafka") {
                                 "exclude: [b]", "custom: {id: key}"}) {
     CAPTURE(key);
     CHECK_THAT(problems(load(with_topic("{name: a, source: local, " + key + "}"))),
-               ContainsSubstring("no effect with source: local; remove this key"));
+               ContainsSubstring("no effect with source: local"));
   }
+}
+
+TEST_CASE("a topic that takes events over HTTP says who may post, and keeps no credentials") {
+  const auto with = [](const std::string& http, const std::string& more = "") {
+    const std::string topic = with_topic("{name: a, source: local, http: " + http + more + "}");
+    return load(topic + "ingest: {listen: \"127.0.0.1:1\"}\n");
+  };
+  CHECK(with("{token: [a, b]}, on_missing_id: digest").ok());
+  CHECK(with("{verify: {scheme: github, secret: a}, token: b, headers: [x-a]}").ok());
+  CHECK(with("{verify: {scheme: standard-webhooks, secret: whsec_YQ==}}").ok());
+  CHECK(with("{open: true}", ", envelope: custom, custom: {id: \"json:/a\"}").ok());
+  const auto refused = [&](const std::string& http, const std::string& sentence) {
+    CAPTURE(http);
+    CHECK_THAT(problems(with(http)), ContainsSubstring(sentence));
+  };
+  refused("{key: \"header:x\"}", "topics[0].http: nobody may post to this topic");
+  refused("{token: a, open: true}", "topics[0].http.open: contradicts http.token");
+  refused("{verify: {scheme: github}}", "topics[0].http.verify: scheme and secret come together");
+  refused("{token: a, verify: {secret: b}}", "topics[0].http.verify: scheme and secret come together");
+  refused("{verify: {scheme: standard-webhooks, secret: \"a b\"}}", "is base64, with or without whsec_");
+  refused("{token: \"a b\"}", "a token must be printable ASCII without spaces");
+  refused("{open: true, headers: [cookie]}", "'cookie' is a credential, and never kept");
+  refused("{open: true, headers: [Cookie]}", "is not a header's name in lower case");
+  refused("{open: true}, envelope: debezium", "read as auto, cloudevents or custom");
+  CHECK_THAT(problems(load(with_topic("{name: a, http: {open: true}}"))),
+             ContainsSubstring("topics[0].http: events over HTTP need source: local"));
+  CHECK_THAT(everything_said(load(with_topic("{name: a, source: local, http: {open: true}}"))),
+             ContainsSubstring("topics[0].http: no effect while ingest.listen is off"));
+  CHECK_THAT(everything_said(load(with_topic("{name: a}") + "ingest: {listen: \"127.0.0.1:1\"}\n")),
+             ContainsSubstring("ingest.listen: no topic takes events over HTTP"));
+  CHECK_THAT(problems(load(with_topic("{name: a}") + "ingest: {tls: {key: /a}}\n")),
+             ContainsSubstring("ingest.tls.key: certificate and key come together"));
 }

@@ -53,6 +53,8 @@ class Filler final {
         return Texts{text_for(about.exposure), text_for(about.exposure)};
       case Type::secret:
         return Secret{hush()};
+      case Type::secrets:
+        return Texts{hush(), hush()};
       case Type::properties:
         return TextMap{{"sasl.password", hush()},
                        {"sasl.username", hush()},
@@ -89,7 +91,8 @@ TEST_CASE("every text of the settings table is hidden, or listed here as harmles
   filler.fill(table.handlers, loaded.settings.handlers[0], "handlers[].");
   const Texts listed{
       "database.schema", "database.handler_role", "database.handler_search_path", "kafka.group", "kafka.instance_id",
-      "kafka.namespace", "outbox.topics", "outbox.id_header", "admin.listen", "admin.socket", "admin.hosts",
+      "kafka.namespace", "ingest.listen", "ingest.tls.certificate", "ingest.tls.key", "ingest.tls.client_ca",
+      "outbox.topics", "outbox.id_header", "admin.listen", "admin.socket", "admin.hosts",
       "admin.tls.certificate", "admin.tls.key", "admin.tls.client_ca", "tracing.service", "topics[].name",
       "topics[].pattern", "topics[].exclude", "topics[].custom.id", "topics[].custom.type", "topics[].custom.source",
       "topics[].custom.subject", "topics[].custom.time", "topics[].deliver_at",
@@ -97,7 +100,7 @@ TEST_CASE("every text of the settings table is hidden, or listed here as harmles
       "topics[].value.registry.tls.ca", "topics[].value.registry.tls.certificate", "topics[].value.registry.tls.key",
       "topics[].key.schema_file", "topics[].key.message", "topics[].key.registry.user",
       "topics[].key.registry.tls.ca", "topics[].key.registry.tls.certificate", "topics[].key.registry.tls.key",
-      "handlers[].name",
+      "topics[].http.key", "topics[].http.headers", "handlers[].name",
       "handlers[].aliases", "handlers[].plugin",
       "handlers[].subscribe.topics", "handlers[].subscribe.types", "handlers[].order_by", "handlers[].batch.cron",
       "handlers[].batch.time_zone", "handlers[].dead_letters.topic", "handlers[].rate"};

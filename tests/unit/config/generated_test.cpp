@@ -86,13 +86,18 @@ TEST_CASE("the file of all keys holds comments only; uncommented, it loads with 
   environment.files["/run/secrets/pg"] = "secret";
   environment.files["/run/secrets/inboxd-admin"] = "secret";
   environment.files["/run/secrets/inboxd-admin-read"] = "another";
+  environment.files["/run/secrets/webhook-token"] = "token";
+  environment.files["/run/secrets/webhook-secret"] = "secret";
   environment.files["/run/secrets/collector"] = "Bearer secret";
   environment.files["/run/secrets/registry"] = "secret";
   environment.files["/run/secrets/registry-token"] = "secret";
   const auto loaded = load(uncommented(text), environment);
   REQUIRE_THAT(problems(loaded), Equals(""));
   const Settings& settings = loaded.settings;
-  CHECK(settings.ingest == Ingest{});
+  Ingest ingest;
+  ingest.listen = "127.0.0.1:9480";
+  ingest.tls = {"/etc/inboxd/ingest.pem", "/etc/inboxd/ingest.key", "/etc/inboxd/senders.pem"};
+  CHECK(settings.ingest == ingest);
   CHECK(settings.dispatch == Dispatch{});
   CHECK(settings.retention == Retention{});
   CHECK(settings.log == Log{});
@@ -108,7 +113,8 @@ TEST_CASE("the file of all keys holds comments only; uncommented, it loads with 
   topic.name = "orders";
   topic.exclude = {"orders.*.DLT"};
   topic.deliver_at = "header:deliver-at";
-  REQUIRE(settings.topics.size() == 5);
+  REQUIRE(settings.topics.size() == 6);
+  CHECK(settings.topics[5].http.tokens == std::vector<std::string>{"token"});
   CHECK(settings.topics[0] == topic);
 }
 
@@ -121,7 +127,8 @@ TEST_CASE("the file of all keys and the reference have every key of the table") 
   const std::string text = reference();
   for (const std::string& key : all_keys()) {
     CAPTURE(key);
-    const bool is_secret = key.ends_with(".password") || key.ends_with("token") || key == "tracing.authorization";
+    const bool is_secret = key.ends_with(".password") || key.ends_with("token") || key.ends_with(".verify.secret") ||
+                           key == "tracing.authorization";
     CHECK(std::ranges::find(keys, is_secret ? key + ".file" : key) != keys.end());
     const std::string name = key.starts_with("handler_defaults.") ? key.substr(17) : key;
     CHECK_THAT(text, ContainsSubstring("`" + name + "`"));

@@ -153,7 +153,11 @@ shutdown: {drain: 0ms}
   three.envelope = EnvelopeKind::custom;
   three.custom = {"header:id", "json:/a~1b/0", "key", "header:s", "json:/t"};
   wanted.topics = {one, two, three};
-  wanted.ingest = {3, 7, 1 << 20, 48 << 20, 200'000, 3ms, 1};
+  wanted.ingest.connections = 3;
+  wanted.ingest.batch_events = 7;
+  wanted.ingest.batch_bytes = 1 << 20;
+  wanted.ingest.batch_wait = 3ms;
+  wanted.ingest.run_events = 1;
   wanted.dispatch = {50ms, 10, 1 << 20};
   Handler handler;
   handler.name = "h-1";

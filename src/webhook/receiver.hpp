@@ -1,0 +1,90 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "admin/http_server.hpp"
+#include "base/heartbeat.hpp"
+#include "base/logger.hpp"
+#include "base/mutex.hpp"
+#include "base/repeats.hpp"
+#include "config/settings.hpp"
+#include "inbox/connection.hpp"
+#include "inbox/database_error.hpp"
+#include "inbox/watchdog.hpp"
+#include "webhook/counts.hpp"
+#include "webhook/posted.hpp"
+
+namespace inboxd::webhook {
+
+/// Stages the events of waiting requests: all that wait share a transaction, and are answered after its COMMIT. It has
+/// its own thread and connection. Construct → start() → request_stop() → join().
+class Receiver final {
+ public:
+  using Answer = std::function<void(admin::HttpServer::Answers)>;
+
+  /// `answer` may be called until join() has returned. All arguments outlive it.
+  Receiver(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log, Counts& counts,
+           Answer answer);
+  ~Receiver();
+  Receiver(const Receiver&) = delete;
+  Receiver& operator=(const Receiver&) = delete;
+
+  void start();
+  /// The requests that wait are still stored, unless the database is away.
+  void request_stop();
+  void join();
+
+  /// The database does not answer, or the daemon stops: requests are refused. Any thread.
+  bool is_away() const { return is_away_; }
+  /// Whether a request of that many bytes may wait, too. Any thread.
+  bool has_room(std::size_t bytes) const;
+  void add(std::shared_ptr<Posted> posted, admin::Ticket ticket);
+  std::int64_t waiting() const;
+  const base::Heartbeat& heartbeat() const { return heartbeat_; }
+
+ private:
+  struct Waiting {
+    std::shared_ptr<Posted> posted;
+    admin::Ticket ticket;
+  };
+  using Round = std::vector<Waiting>;
+
+  void run();
+  void look_for_database();
+  Round take();
+  void store(const Round& round);
+  void fail(const Round& round, const inbox::DatabaseFailure& failure);
+  /// `repeated`: for each request, whether it brought no new event.
+  void answer(const Round& round, const std::function<admin::HttpResponse(std::size_t)>& response_of,
+              const std::vector<bool>& repeated = {});
+
+  const config::Settings& settings_;
+  base::Logger& log_;
+  Counts& counts_;
+  const Answer answer_;
+  base::Heartbeat heartbeat_;
+  std::atomic<bool> is_away_{false};
+
+  mutable base::Mutex mutex_;
+  base::Condition changed_;
+  std::deque<Waiting> queue_ GUARDED_BY(mutex_);
+  std::size_t requests_ GUARDED_BY(mutex_) = 0;  ///< in the queue or in the round that is being stored
+  std::size_t bytes_ GUARDED_BY(mutex_) = 0;     ///< of their bodies
+  bool stopping_ GUARDED_BY(mutex_) = false;
+
+  // Used by the thread alone.
+  inbox::Connection connection_;
+  base::Repeats repeats_;
+  std::thread thread_;
+};
+
+/// 503 with Retry-After.
+admin::HttpResponse unavailable(const std::string& message);
+
+}  // namespace inboxd::webhook

@@ -1,0 +1,67 @@
+// CloudEvents and signed webhooks, from request to handler.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "process/webhook/webhook_fixture.hpp"
+
+using namespace inboxd::support;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+const std::string structured = "Content-Type: application/cloudevents+json";
+const std::string batch = "Content-Type: application/cloudevents-batch+json";
+
+std::string cloudevent(const std::string& id, const std::string& data = "1") {
+  return R"({"specversion": "1.0", "id": ")" + id + R"(", "source": "/shop", "type": "made", "data": )" + data + "}";
+}
+
+}  // namespace
+
+TEST_CASE("a CloudEvent is one event in each content mode, and a batch is stored as a whole or not at all") {
+  WebhookFixture fixture;
+  const auto daemon = fixture.start();
+  CHECK(fixture.send("", "data", {"ce-specversion: 1.0", "ce-id: A", "ce-source: /shop", "ce-type: made",
+                                  "ce-partitionkey: k", "ce-subject: caf%C3%A9"}).status == 202);
+  CHECK(fixture.send("", cloudevent("B"), {structured}).status == 202);
+  const auto stored = fixture.send("", "[" + cloudevent("B") + ", " + cloudevent("C") + "]", {batch});
+  CHECK(stored.status == 202);
+  CHECK_THAT(stored.body, ContainsSubstring(R"("repeated": true)") && ContainsSubstring(R"("repeated": false)"));
+  const auto conflict = fixture.send("", "[" + cloudevent("D") + ", " + cloudevent("C", "2") + "]", {batch});
+  CHECK(conflict.status == 409);
+  CHECK_THAT(conflict.body, ContainsSubstring("nothing of this request was stored"));
+  CHECK(fixture.send("", "[" + cloudevent("D") + ", {}]", {batch}).status == 400);
+  CHECK(fixture.send("", "[]", {batch}).status == 202);
+  CHECK(fixture.send("", "x", {"Content-Type: application/cloudevents+avro"}).status == 415);
+  fixture.wait_done(3);
+  CHECK(fixture.database.text("select string_agg(source_id, ' ' order by source_id) from inbox.events "
+                              "where source = '/shop' and event_type = 'made'") == "A B C");
+  CHECK(fixture.database.text("select concat_ws(' ', encode(key, 'escape'), encode(payload, 'escape'), "
+                              "subject = U&'caf\\00e9', headers ->> 'ce_subject' = U&'caf\\00e9') from inbox.events "
+                              "where source_id = 'A'") == "k data t t");
+  CHECK(fixture.database.number("select count(*) from inbox.event") == 3);
+}
+
+TEST_CASE("a webhook with GitHub's published signature is stored once; any other is refused with a single text") {
+  WebhookFixture fixture{"{verify: {scheme: github, secret: [another, \"It's a Secret to Everybody\"]}}"};
+  const auto daemon = fixture.start();
+  const std::string good =
+      "X-Hub-Signature-256: sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17";
+  const auto deliver = [&](const std::string& body, const std::vector<std::string>& signature) {
+    std::vector<std::string> headers{"X-GitHub-Delivery: 72d3162e-cc78-11e3-81ab-4c9367dc0958", "X-GitHub-Event: ping"};
+    headers.insert(headers.end(), signature.begin(), signature.end());
+    return post(fixture.port, "/v1/topics/hooks/events", body, headers);
+  };
+  CHECK(deliver("Hello, World!", {good}).status == 202);
+  CHECK(deliver("Hello, World!", {good, "Prefer: return=minimal"}).status == 200);  // a redelivery
+  const auto missing = deliver("Hello, World!", {});
+  CHECK(missing.status == 401);
+  for (const auto& other : {deliver("Hello, World?", {good}), deliver("Hello, World!", {good, good}),
+                            deliver("Hello, World!", {"X-Hub-Signature-256: sha256=00"})}) {
+    CHECK(other.status == 401);
+    CHECK(other.body == missing.body);
+  }
+  fixture.wait_done(1);
+  CHECK(fixture.database.text("select concat_ws(' ', event_id, event_type, headers) from inbox.events") ==
+        "72d3162e-cc78-11e3-81ab-4c9367dc0958 ping");
+}
