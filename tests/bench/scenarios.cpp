@@ -67,6 +67,8 @@ const std::vector<Scenario>& scenarios() {
       {"outbox-latency", "from an event to a consumer of its message, at 1,000 a second", measure_outbox_latency},
       {"verify", "a stored topic compared with its log, and ingest of another one beside it", measure_verify},
       {"local", "inbox.enqueue against a bare insert, one event a transaction; inbox.enqueue_batch", measure_local},
+      {"webhook", "events over HTTP, 64 connections, against refusals and inbox.receive; latency at 1,000/s",
+       measure_webhook},
       {"hand-written", "claim 100 with SKIP LOCKED, insert each, mark done, commit: the usual loop",
        measure_hand_written},
   };

@@ -60,6 +60,7 @@ void measure_outbox_relay(const Options& options, Report& report);
 void measure_outbox_latency(const Options& options, Report& report);
 void measure_verify(const Options& options, Report& report);
 void measure_local(const Options& options, Report& report);
+void measure_webhook(const Options& options, Report& report);
 void measure_hand_written(const Options& options, Report& report);
 
 }  // namespace inboxd::bench
