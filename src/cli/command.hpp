@@ -32,5 +32,6 @@ Command health_command();
 Command verify_command();
 Command explain_command();
 Command test_command();
+Command import_command();
 
 }  // namespace inboxd::cli

@@ -78,6 +78,7 @@ const char* family_help(const std::string& family) {
   if (family == "shards") return "Former name of `partitions`.";
   if (family == "audit") return "Changes by operators.";
   if (family == "instance") return "The running daemon, over its admin port.";
+  if (family == "import") return "Configurations of other programs, translated.";
   if (family == "config") return "The configuration, its keys and its schema.";
   if (family == "plugin") return "Handlers in shared objects.";
   return "";
