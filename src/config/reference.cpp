@@ -19,6 +19,8 @@ constexpr const char* introduction = R"(# Configuration of inboxd
 - [formats.md](formats.md): topics in Avro or Protobuf, and schema registries.
 - [security.md](security.md): TLS, logins and rotation of each connection; Confluent Cloud, MSK, Aiven, Strimzi, RDS.
 - [testing.md](testing.md): `inboxd test`, which runs sample records through a configuration in CI.
+- [coming-from-jdbc-sink.md](coming-from-jdbc-sink.md), [coming-from-inbox-table.md](coming-from-inbox-table.md):
+  cut-over from Kafka Connect's JDBC sink connector, and from an inbox table of your own.
 
 `inboxd check` reads a file and everything it refers to; `inboxd check --offline` reads the file alone, and checks the
 names of shipped handlers and their settings. Both report all problems at once, as `file:line:column: key: the mistake
