@@ -33,5 +33,6 @@ Command verify_command();
 Command explain_command();
 Command test_command();
 Command import_command();
+Command init_command();
 
 }  // namespace inboxd::cli

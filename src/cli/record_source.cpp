@@ -15,6 +15,7 @@ namespace inboxd::cli {
 namespace {
 
 using base::ExitCode;
+using Clock = std::chrono::steady_clock;
 
 /// For a request to the brokers.
 constexpr std::chrono::milliseconds request_patience{10'000};
@@ -68,6 +69,26 @@ class TopicReader final {
     return out;
   }
 
+  /// Gives the records of [from, end) until bytes or time are used up: false.
+  base::Result<bool> read_within(std::int32_t partition, std::int64_t from, std::int64_t end, std::int64_t& bytes_left,
+                                 Clock::time_point deadline, const TakeRecord& take) {
+    if (from >= end) return true;
+    kafka::LogReader reader{client_.get(), {topic_.name, partition}, from};
+    while (reader.next() < end) {
+      const auto time_left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
+      if (bytes_left <= 0 || time_left.count() <= 0) return false;
+      const auto portion = std::min<std::size_t>(portion_bytes, static_cast<std::size_t>(bytes_left));
+      const auto chunk = reader.read(end, portion, std::min(request_patience, time_left));
+      if (!chunk && Clock::now() >= deadline) return false;
+      if (!chunk) return chunk.problem();
+      for (const auto& message : chunk.value().messages) {
+        bytes_left -= static_cast<std::int64_t>(consumer::size_of(*message));
+        give(*message, take);
+      }
+    }
+    return true;
+  }
+
   void give(const rd_kafka_message_t& message, const TakeRecord& take) const {
     base::Arena arena;
     take(consumer::record_of(message, {}, arena), topic_.incarnation);
@@ -92,6 +113,25 @@ void keep_newest(std::vector<kafka::Message>& messages, std::size_t count) {
 }
 
 }  // namespace
+
+std::optional<NoRecord> read_ends(const config::Kafka& kafka, const std::string& topic, const EndLimits& limits,
+                                  const TakeRecord& take, EndRead& took) {
+  const auto deadline = Clock::now() + limits.time;
+  TopicReader reader{kafka};
+  if (auto problem = reader.open(topic)) return problem;
+  took.partitions = reader.topic().partitions;
+  std::int64_t bytes_left = limits.bytes;
+  for (std::int32_t partition = 0; partition < took.partitions; ++partition) {
+    if (took.is_cut = took.is_cut || Clock::now() >= deadline; took.is_cut) break;
+    const auto log = reader.bounds(partition);
+    if (!log) return unreadable(log.problem());
+    const std::int64_t from = std::max(log.value().low, log.value().high - limits.records);
+    const auto read = reader.read_within(partition, from, log.value().high, bytes_left, deadline, take);
+    if (!read) return unreadable(read.problem());
+    took.is_cut = !read.value();
+  }
+  return std::nullopt;
+}
 
 std::optional<NoRecord> read_record(const config::Kafka& kafka, const std::string& topic, std::int32_t partition,
                                     std::int64_t offset, const TakeRecord& take) {

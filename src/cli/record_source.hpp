@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,5 +28,20 @@ std::optional<NoRecord> read_record(const config::Kafka& kafka, const std::strin
 /// The topic's newest `count` records by their time, oldest first: among the last `count` offsets of each partition.
 std::optional<NoRecord> read_newest(const config::Kafka& kafka, const std::string& topic, std::int64_t count,
                                     const TakeRecord& take);
+
+/// How much of a topic's end is read at most.
+struct EndLimits {
+  std::int64_t records = 100;  ///< of each partition, by offsets
+  std::int64_t bytes = 16 << 20;
+  std::chrono::milliseconds time{30'000};
+};
+struct EndRead {
+  int partitions = 0;
+  bool is_cut = false;  ///< bytes or time were used up before all partitions were read
+};
+
+/// The newest records of each partition, partition by partition. No records: no problem. `took` says what was read.
+std::optional<NoRecord> read_ends(const config::Kafka& kafka, const std::string& topic, const EndLimits& limits,
+                                  const TakeRecord& take, EndRead& took);
 
 }  // namespace inboxd::cli

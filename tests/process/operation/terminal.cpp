@@ -202,3 +202,19 @@ TEST_CASE("a long change shows its progress: on a single line at a terminal, at 
                          "1,098 of 1,098"));
   CHECK(terminal.wait_for_end() == 0);
 }
+
+TEST_CASE("init asks at a terminal for a topic that was not passed") {
+  DaemonFixture fixture{1};
+  const TempFolder folder;
+  const std::string file = (folder / "inboxd.yaml").string();
+  TerminalProcess init{{daemon_program(), "init", "--brokers", fixture.config.brokers, "--out", file}};
+  std::string shown;
+  while (shown.find("Topic: ") == std::string::npos) {
+    const std::string more = init.read_some();
+    REQUIRE_FALSE(more.empty());
+    shown += more;
+  }
+  init.type(fixture.topic + "\n");
+  CHECK(init.wait_for_end() == 0);
+  CHECK(read_file(file).find("name: " + fixture.topic) != std::string::npos);
+}

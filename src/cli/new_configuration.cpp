@@ -1,0 +1,96 @@
+#include "cli/new_configuration.hpp"
+
+#include "base/text.hpp"
+#include "cli/yaml_text.hpp"
+#include "config/secrets.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+std::string database_text(const NewConfiguration& wanted) {
+  std::string out = "database:   # holds the inbox, in a schema that `inboxd migrate` makes\n  url: " +
+                    yaml_value(wanted.database_url) + "\n";
+  if (!wanted.has_password) return out;
+  return out + "  password: {env: INBOXD_DATABASE_PASSWORD}   # not copied: set the variable, or use {file: /path}\n";
+}
+
+std::string kafka_text(const NewConfiguration& wanted) {
+  std::string out = "\nkafka:\n  brokers: " + yaml_value(wanted.brokers) + "\n  group: " +
+                    yaml_value(base::shorten("inboxd-" + wanted.topic, 249)) + "\n";
+  if (!wanted.kafka_properties.empty()) out += "  properties:\n";
+  for (const auto& line : wanted.kafka_properties) out += "    " + line + "\n";
+  return out;
+}
+
+/// The lines on ids: only what the records need.
+std::string ids_text(const RecordSurvey& survey) {
+  if (!survey.lacks_ids()) return "";
+  std::string out =
+      "    on_missing_id: position   # its place in Kafka is a record's id: a resend by the producer is a new event\n";
+  for (const auto& place : survey.id_places()) {
+    out += "    # Each record has another value at " + place + ". If that is the event's id, resends are absorbed by:\n"
+           "    #   envelope: custom\n    #   custom: {id: \"" + place + "\"}\n";
+  }
+  return out;
+}
+
+std::string topic_text(const NewConfiguration& wanted, const RecordSurvey& survey) {
+  std::string out = "\ntopics:\n  - name: " + yaml_value(wanted.topic) + "\n";
+  out += "    start: beginning   # or end: only records that come from now on\n";
+  const std::string envelope = survey.envelope();
+  if (envelope == "auto") out += "    envelope: auto     # tries the known formats in turn\n";
+  else out += "    envelope: " + envelope + "   # as all records that were seen; auto would accept others, too\n";
+  if (survey.needs_registry()) {
+    out += "    # The values need their schema registry (config/formats.md). Without it handlers get bytes, no body:\n"
+           "    #   value: {format: avro, registry: {url: \"http://localhost:8081\"}}   # or format: protobuf\n"
+           "    # For ids of eight bytes, as Apicurio writes them by default, add schema_id: apicurio.\n";
+  }
+  return out + ids_text(survey);
+}
+
+std::string handler_text(const NewConfiguration& wanted, const RecordSurvey& survey) {
+  std::string out = "\nhandlers:\n  - name: first\n    plugin: log   # a line for each event, to try things out\n"
+                    "    subscribe: {topics: [" + yaml_value(wanted.topic) + "]}\n";
+  if (survey.records() > 0 && survey.has_no_keys()) {
+    out += "    mode: single   # no record has a key: there is no order to keep\n";
+  } else if (survey.lacks_keys()) {
+    out += "    missing_key: unordered   # records with a key run in their order, those without in no order\n";
+  }
+  out += "  # A handler that does something: plugin sql, http, kafka or exec (config/handlers/README.md), such as\n"
+         "  # - name: copy\n  #   plugin: sql\n  #   subscribe: {topics: [" + yaml_value(wanted.topic) + "]}\n"
+         "  #   settings:\n"
+         "  #     statement: insert into copy (event_id, body) select event_id, body from events\n";
+  return out;
+}
+
+}  // namespace
+
+base::Result<std::string> kafka_property(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return base::Problem{"--kafka-property takes NAME=VALUE, such as security.protocol=sasl_ssl"};
+  }
+  const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
+  for (const char* const kind : {"env", "file"}) {
+    const std::string prefix = std::string{kind} + ":";
+    if (!value.starts_with(prefix)) continue;
+    return yaml_value(name) + ": {" + kind + ": " + yaml_value(value.substr(prefix.size())) + "}";
+  }
+  if (config::is_secret_property(name)) {
+    return base::Problem{"--kafka-property " + base::escape_controls(name) + ": pass env:NAME or file:PATH in place of "
+                         "the secret, as command lines and configurations are no place for it"};
+  }
+  return yaml_value(name) + ": " + yaml_value(value);
+}
+
+std::string configuration_for(const NewConfiguration& wanted, const RecordSurvey& survey) {
+  std::string out =
+      "# Made by `inboxd init`. Next: `inboxd migrate`, then check and run. config/inboxd.yaml has every key.\n";
+  out += survey.records() == 0 ? "# Topic " + wanted.topic + " had no records to look at: these are the defaults.\n"
+                               : "# The newest records of " + wanted.topic + ":\n";
+  for (const auto& sentence : survey.sentences()) out += yaml_comment("* " + sentence, "", "  ");
+  return out + "\n" + database_text(wanted) + kafka_text(wanted) + topic_text(wanted, survey) +
+         handler_text(wanted, survey);
+}
+
+}  // namespace inboxd::cli
