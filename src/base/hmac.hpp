@@ -1,5 +1,4 @@
 #pragma once
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,9 +9,5 @@ std::string hmac_sha256(std::string_view key, std::string_view bytes);
 
 /// Compares in a time that depends on the lengths alone.
 bool same_secret(std::string_view one, std::string_view other);
-
-std::string to_base64(std::string_view bytes);
-/// nullopt: not base64 with its padding.
-std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace inboxd::base

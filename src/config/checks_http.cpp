@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "base/hmac.hpp"
+#include "base/base64.hpp"
 
 namespace inboxd::config {
 namespace {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/base64.hpp"
 #include "base/hmac.hpp"
 #include "base/text.hpp"
 
@@ -96,7 +97,7 @@ bool has_standard_signature(const config::TopicHttp& rules, const HttpRequest& r
     constexpr std::string_view prefix = "whsec_";
     if (secret.starts_with(prefix)) secret.remove_prefix(prefix.size());
     const auto key = base::from_base64(secret);
-    return key ? base::to_base64(base::hmac_sha256(*key, content)) : std::string{};
+    return key ? base::base64(base::hmac_sha256(*key, content)) : std::string{};
   });
 }
 
