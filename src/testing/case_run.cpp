@@ -47,7 +47,8 @@ std::optional<base::Problem> CaseRun::start() {
   if (prepared.refusal) return base::Problem{prepared.refusal->message};
   daemon_ = std::make_unique<daemon::Daemon>(loaded_->settings, owner_, log_);
   intake_.emplace(loaded_->settings, owner_, connection_, daemon_->hand_off(), log_);
-  return daemon_->start(std::move(prepared));
+  if (const auto refusal = daemon_->start(std::move(prepared))) return base::Problem{refusal->message};
+  return std::nullopt;
 }
 
 base::Result<std::vector<ObservedRecord>> CaseRun::run(const Case& what, std::chrono::steady_clock::time_point end,

@@ -48,6 +48,7 @@ config::Settings settings_for_test(config::Settings settings, const Surroundings
   settings.kafka.secrets.clear();
   settings.outbox.relay = false;
   settings.admin.listen = "off";
+  settings.ingest.listen = "off";
   settings.admin.socket.clear();
   settings.tracing.endpoint.clear();
   settings.dispatch.poll = poll_interval;
