@@ -1,6 +1,7 @@
--- Stages events that came over HTTP, in the order of the arrays. An event is repeated if its id is known, stored or
--- staged; it conflicts if the known event has another digest (null: the id alone decides). Nothing of a request with a
--- conflict is staged. Returns the places of the events that are repeated or conflict.
+-- Stages events that came over HTTP, in the order of the arrays. An event is repeated if its id is known in its topic,
+-- stored or staged; it conflicts if the known event has another digest (null: the id alone decides). Nothing of a
+-- request with a conflict is staged. An id of another topic is staged: ingest gives it to handlers of this topic alone,
+-- as it does for Kafka. Returns the places of the events that are repeated or conflict.
 --
 -- p_request: the number of an event's request. p_id has no id twice. An empty array stands for a column of nulls. Two
 -- sessions that stage an id at the same time both succeed, as with inbox.enqueue: the ledger absorbs the second event.
@@ -20,11 +21,13 @@ begin
   perform pg_current_xact_id();
   -- One snapshot: a staged event moves to the ledger in a single transaction.
   select array_agg(known.digest order by x.i) into v_known
-  from unnest(p_id) with ordinality x(id, i)
+  from unnest(p_id, p_topic) with ordinality x(id, topic, i)
+  left join inbox.local_topic t on t.topic = x.topic
   left join lateral (
-    (select l.digest from inbox.ledger l where l.event_id = x.id)
+    (select l.digest from inbox.ledger l where l.event_id = x.id and l.shard_id = t.shard_id)
     union all
-    (select s.digest from inbox.local_event s where s.event_id = x.id and s.digest is not null limit 1)
+    (select s.digest from inbox.local_event s
+     where s.event_id = x.id and s.shard_id = t.shard_id and s.digest is not null limit 1)
     limit 1) known on true;
   select coalesce(array_agg(distinct x.request), '{}') into v_refused
   from unnest(p_request, p_digest, v_known) x(request, digest, known)

@@ -9,6 +9,9 @@
 namespace inboxd::admin {
 namespace {
 
+/// What a connection keeps of a large body for its next request.
+constexpr std::size_t kept_bytes = 64 << 10;
+
 bool is_token_character(char c) {
   const bool is_alphanumeric = (base::lower(c) >= 'a' && base::lower(c) <= 'z') || (c >= '0' && c <= '9');
   return is_alphanumeric || std::string_view{"!#$%&'*+-.^_`|~"}.find(c) != std::string_view::npos;
@@ -136,6 +139,7 @@ HttpRequest RequestReader::next() {
   HttpRequest out = std::move(request_);
   out.body = buffer_.substr(head_size_, body_size_);
   buffer_.erase(0, head_size_ + body_size_);
+  if (buffer_.capacity() > kept_bytes && buffer_.size() < kept_bytes) buffer_.shrink_to_fit();
   head_size_ = body_size_ = 0;
   request_ = {};
   state_ = read();

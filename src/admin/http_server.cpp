@@ -68,6 +68,9 @@ void HttpServer::run() {
   listeners_.clear();
 }
 
+/// A client that sends no more may still wait for its answer, which it needs if requests have an effect.
+int HttpServer::hang_up() const { return limits_.may_repeat ? 0 : POLLRDHUP; }
+
 void HttpServer::turn() {
   std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
   std::vector<std::uint64_t> ids;
@@ -81,7 +84,7 @@ void HttpServer::turn() {
     const bool works = connection->state == Connection::State::working;
     ids.push_back(id);
     const Stream& stream = connection->stream;
-    const int events = works ? POLLRDHUP : speaks ? stream.awaited(POLLOUT) : stream.awaited(POLLIN);
+    const int events = works ? hang_up() : speaks ? stream.awaited(POLLOUT) : stream.awaited(POLLIN);
     polled.push_back({stream.descriptor(), static_cast<short>(events), 0});
     next = std::min(next, connection->deadline);
   }
@@ -158,7 +161,7 @@ void HttpServer::make_room() {
 
 void HttpServer::serve(std::uint64_t id, Connection& connection, short events) {
   if ((events & (POLLERR | POLLNVAL)) != 0 ||
-      ((events & (POLLHUP | POLLRDHUP)) != 0 && connection.state == Connection::State::working)) {
+      ((events & (POLLHUP | hang_up())) != 0 && connection.state == Connection::State::working)) {
     return drop(id);
   }
   switch (connection.state) {

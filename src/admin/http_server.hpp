@@ -120,6 +120,7 @@ class HttpServer final {
   using Connections = std::map<std::uint64_t, std::unique_ptr<Connection>>;
 
   void run();
+  int hang_up() const;
   void turn();
   void accept_from(const Listener& listener);
   void make_room();

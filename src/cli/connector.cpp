@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "config/database_url.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -58,7 +59,15 @@ base::Result<Connector> Connector::read(std::string_view text) {
   for (const auto& [key, value] : settings.items()) {
     if (value.is_structured()) return base::Problem{"setting " + base::json_quote(base::shorten(key, 100)) +
                                                     " is not a text, number or boolean"};
-    if (!value.is_null()) out.settings_[key] = trimmed(text_of(value));
+    if (value.is_null()) continue;
+    const std::string setting = trimmed(text_of(value));
+    const bool has_controls = std::any_of(setting.begin(), setting.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
+    });
+    if (has_controls) {
+      return base::Problem{"setting " + base::json_quote(base::shorten(key, 100)) + " has control characters"};
+    }
+    out.settings_[key] = setting;
   }
   out.name_ = out.take("name").value_or("");
   if (is_wrapped && document.contains("name")) out.name_ = text_of(document.at("name"));
@@ -143,7 +152,13 @@ base::Result<JdbcUrl> read_jdbc_url(const std::string& text, const std::string& 
     else parameters.append(parameters.empty() ? "?" : "&").append(libpq_name).append("=").append(libpq_value);
   }
   const std::string login = url_user.empty() ? "" : (url_user == user ? encoded(user) : url_user) + "@";
-  out.url = "postgresql://" + login + place.substr(2) + parameters;
+  if (!login.empty() && place.find('@') != std::string::npos) {
+    return base::Problem{"connection.url names a user before its host, and there is another user; keep one"};
+  }
+  const auto split = config::split_password("postgresql://" + login + place.substr(2) + parameters);
+  if (!split) return split.problem();
+  out.url = split.value().url;
+  out.had_password = out.had_password || split.value().password.has_value();
   return out;
 }
 

@@ -282,7 +282,8 @@ Endpoints endpoints_of(const config::Settings& settings) {
 }
 
 std::optional<HttpResponse> read_events(const Endpoint& endpoint, std::size_t max_events, Posted& posted) {
-  posted.id_decides = endpoint.http.scheme == SignatureScheme::stripe;
+  const bool has_own_id = endpoint.rules.topic.custom.id == "json:/id";
+  posted.id_decides = endpoint.http.scheme == SignatureScheme::stripe && has_own_id;
   return Reader{endpoint, posted}.read(max_events);
 }
 

@@ -97,7 +97,7 @@ bool has_standard_signature(const config::TopicHttp& rules, const HttpRequest& r
     constexpr std::string_view prefix = "whsec_";
     if (secret.starts_with(prefix)) secret.remove_prefix(prefix.size());
     const auto key = base::from_base64(secret);
-    return key ? base::base64(base::hmac_sha256(*key, content)) : std::string{};
+    return key && !key->empty() ? base::base64(base::hmac_sha256(*key, content)) : std::string{};
   });
 }
 

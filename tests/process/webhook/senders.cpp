@@ -18,6 +18,27 @@ std::string cloudevent(const std::string& id, const std::string& data = "1") {
 
 }  // namespace
 
+TEST_CASE("an id that two topics get, as from two webhooks of a repository, reaches the handlers of both") {
+  WebhookFixture fixture;
+  fixture.config.topics.push_back(WebhookFixture::topic("audit", "{token: t0ken}"));
+  fixture.config.handlers[0].topics = {"hooks"};
+  HandlerText audit = fixture.config.handlers[0];
+  audit.name = "audit";
+  audit.topics = {"audit"};
+  fixture.config.handlers.push_back(audit);
+  const auto daemon = fixture.start();
+  const std::string id = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
+  CHECK(fixture.send(id, "{}").status == 202);
+  fixture.wait_done(1);
+  CHECK(fixture.send(id, "{}", {}, "audit").status == 202);
+  fixture.wait_done(2);
+  CHECK(fixture.send(id, "{}", {}, "audit").status == 202);
+  CHECK(fixture.send(id, "{}").body.find("true") != std::string::npos);
+  fixture.database.wait_for("all are taken", "select count(*) from inbox.local_event", 0);
+  CHECK(fixture.recording.calls_by_event("audit").at(id) == 1);
+  CHECK(fixture.recording.calls_by_event().at(id) == 1);
+}
+
 TEST_CASE("a CloudEvent is one event in each content mode, and a batch is stored as a whole or not at all") {
   WebhookFixture fixture;
   const auto daemon = fixture.start();

@@ -5,6 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/base64.hpp"
+#include "base/hmac.hpp"
+
 using namespace inboxd;
 using config::SignatureScheme;
 
@@ -83,6 +86,9 @@ TEST_CASE("the signature of Standard Webhooks' specification is accepted within 
   CHECK(!accepts({good[0], good[1]}));
   // A secret that is no base64 signs nothing, not even an empty signature.
   CHECK(!accepts(changed(2, "v1,"), standard_time, "whsec_!"));
+  // Anybody could sign with an empty key.
+  const std::string mac = base::base64(base::hmac_sha256("", good[0].second + "." + good[1].second + "." + body));
+  CHECK(!accepts(changed(2, "v1," + mac), standard_time, "whsec_"));
 }
 
 // The signed text is that of https://docs.stripe.com/webhooks#verify-manually; the digest by Python's hmac.
