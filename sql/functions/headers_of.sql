@@ -59,7 +59,7 @@ begin
                                  '|(?:f0[9ab]|f[1-3][89ab]|f48)[0-9a-f][89ab][0-9a-f][89ab][0-9a-f])*$')
       then convert_from(raw, 'UTF8') end;
     if is_name then
-      name := coalesce(value, 'base64:' || encode(raw, 'base64'));
+      name := coalesce(value, 'base64:' || translate(encode(raw, 'base64'), E'\n', ''));
     else
       if value is not null then
         raw := null;
@@ -76,8 +76,10 @@ begin
     return jsonb_object(names, texts);
   end if;
   return (
-    select jsonb_object_agg(x.name, case when x.raw is null then to_jsonb(x.value)
-                                         else jsonb_build_object('base64', encode(x.raw, 'base64')) end order by x.i)
+    select jsonb_object_agg(
+             x.name, case when x.raw is null then to_jsonb(x.value)
+                          else jsonb_build_object('base64', translate(encode(x.raw, 'base64'), E'\n', '')) end
+             order by x.i)
     from unnest(names, texts, raws) with ordinality x(name, value, raw, i));
 end
 $$;
