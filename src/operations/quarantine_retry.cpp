@@ -9,6 +9,8 @@
 namespace inboxd::operations {
 namespace {
 
+constexpr std::size_t max_decoded_bytes = 64 << 20;  // of a transaction's records: a few bytes can be megabytes of JSON
+
 bool is_subscribed(const inbox::Routing& routing, const std::string& topic, std::string_view event_type) {
   return std::any_of(routing.handlers.begin(), routing.handlers.end(), [&](const auto& handler) {
     return inbox::matches(topic, handler.topics) && inbox::matches(event_type, handler.types);
@@ -42,8 +44,9 @@ const envelope::TopicRules* Retry::rules_of(const RawRecord& record) {
   return found->second ? &*found->second : nullptr;
 }
 
-void Retry::read(const RawRecords& records, Reading& out) {
+bool Retry::read(const RawRecords& records, Reading& out) {
   for (const RawRecord& raw : records) {
+    if (out.arena.used() > max_decoded_bytes) return false;
     const auto* const rules = rules_of(raw);
     if (rules == nullptr) {
       out.unknown_topics.insert(raw.topic);
@@ -70,11 +73,15 @@ void Retry::read(const RawRecords& records, Reading& out) {
       ++out.skipped;
     }
   }
+  return true;
 }
 
 bool Retry::store(const RawRecords& records) {
   Reading reading;
-  read(records, reading);
+  if (!read(records, reading)) {
+    run_halves(records);
+    return true;
+  }
   if (dry_run_) {
     const auto before = counts_.events;
     foresee(reading);
@@ -106,19 +113,25 @@ bool Retry::store(const RawRecords& records) {
   return true;
 }
 
-/// Bisects until the refused record is alone. Each half is a transaction of its own.
-void Retry::take_out_poison(const RawRecords& records, const std::string& says) {
+/// Each half is a transaction of its own.
+void Retry::run_halves(const RawRecords& records) {
   std::vector<std::int64_t> ids;
   for (const auto& record : records) ids.push_back(record.quarantine_id);
-  if (ids.size() > 1) {
-    const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
-    run({ids.begin(), middle});
-    run({middle, ids.end()});
+  const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
+  run({ids.begin(), middle});
+  run({middle, ids.end()});
+}
+
+/// Bisects until the refused record is alone.
+void Retry::take_out_poison(const RawRecords& records, const std::string& says) {
+  if (records.size() > 1) {
+    run_halves(records);
     return;
   }
+  const auto id = records.front().quarantine_id;
   Reading reading;
-  reading.records.quarantine_ids = ids;
-  reading.records.still = {{ids.front(), "poison", inbox::quarantine_detail("the database refused it: " + says)}};
+  reading.records.quarantine_ids = {id};
+  reading.records.still = {{id, "poison", inbox::quarantine_detail("the database refused it: " + says)}};
   if (retry_quarantined(*context_.connection, reading.records, deed_)) count(reading);
 }
 

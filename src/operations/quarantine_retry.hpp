@@ -40,7 +40,7 @@ class Retry final {
   Retry(Context& context, Deed deed, bool dry_run)
       : context_{context}, deed_{std::move(deed)}, dry_run_{dry_run}, topics_{context.topics} {}
 
-  /// A batch, in a single transaction. Throws database errors.
+  /// A batch, in a single transaction if its decoded records are small enough. Throws database errors.
   void run(const std::vector<std::int64_t>& quarantine_ids);
 
   const RetryCounts& counts() const { return counts_; }
@@ -49,10 +49,12 @@ class Retry final {
   using RawRecords = std::vector<RawRecord>;
   struct Reading;
   const envelope::TopicRules* rules_of(const RawRecord& record);
-  void read(const RawRecords& records, Reading& out);
+  /// False: decoded, they are too large for a single transaction.
+  bool read(const RawRecords& records, Reading& out);
   /// False: another operator took some of the records out of quarantine meanwhile; nothing was done.
   bool store(const RawRecords& records);
   void foresee(const Reading& reading);
+  void run_halves(const RawRecords& records);
   void take_out_poison(const RawRecords& records, const std::string& says);
   void count(const Reading& reading);
   void count_unsubscribed(const Reading& reading);

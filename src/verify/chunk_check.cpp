@@ -18,6 +18,7 @@ namespace {
 namespace statements = inbox::statements;
 
 constexpr std::size_t max_scratch = 1U << 20U;
+constexpr std::size_t max_decoded_bytes = 64U << 20U;  // a few bytes can be megabytes of JSON
 
 /// A row of the ledger.
 struct KnownId {
@@ -134,14 +135,19 @@ class ChunkCheck final {
   void account_for_rest() {
     std::vector<event::Event> events;
     for (const rd_kafka_message_t* const message : rest_) {
+      if (arena_->used() > max_decoded_bytes) {
+        account_for(events);
+        events.clear();
+        arena_.emplace();
+      }
       if (partition_.gaps.contains(message->offset)) {
         ++result_.in_gaps;
         continue;
       }
-      const auto record = consumer::record_of(*message, {}, arena_);
-      auto decoded = envelope::decode(record, partition_.rules, arena_);
+      const auto record = consumer::record_of(*message, {}, *arena_);
+      auto decoded = envelope::decode(record, partition_.rules, *arena_);
       if (const auto* const event = std::get_if<event::Event>(&decoded)) {
-        events.push_back(event::copy(*event, arena_));
+        events.push_back(event::copy(*event, *arena_));
       } else if (const auto* const rejected = std::get_if<envelope::Rejected>(&decoded)) {
         not_in_quarantine(message->offset, record.timestamp, "", std::string{envelope::name_of(rejected->reason)});
       } else if (std::holds_alternative<envelope::Waiting>(decoded)) {
@@ -151,6 +157,10 @@ class ChunkCheck final {
         ++result_.skipped;
       }
     }
+    account_for(events);
+  }
+
+  void account_for(const std::vector<event::Event>& events) {
     if (events.empty()) return;
     const auto known = find_ids(events);
     std::vector<event::Event> unknown;
@@ -275,7 +285,7 @@ class ChunkCheck final {
   inbox::Connection& connection_;
   const VerifiedPartition& partition_;
   PartitionResult& result_;
-  base::Arena arena_;
+  std::optional<base::Arena> arena_{std::in_place};
   std::optional<base::Arena> scratch_;  ///< of compared records
   bool begins_after_other_id_ = false;
   std::vector<Compared> compared_;  ///< by offset

@@ -109,6 +109,28 @@ TEST_CASE("orders with an unknown schema go to quarantine, and a retry stores th
   CHECK(fixture.quarantined() == 0);
 }
 
+TEST_CASE("quarantined records whose JSON is together too large for one transaction are stored by several") {
+  AvroFixture fixture;
+  const auto daemon = fixture.start();
+  std::vector<Message> messages;
+  for (int i = 0; i < 30; ++i) {
+    Message message;
+    message.topic = fixture.topic;
+    message.payload = order(300, "order-" + std::to_string(i), i) + text(std::string(600'000, '\x01'));  // \u0001 each
+    messages.push_back(std::move(message));
+  }
+  fixture.kafka.produce(messages);
+  wait_until("all are in quarantine", [&] { return fixture.quarantined() == 30; });
+  std::string with_note = schema;
+  with_note.insert(with_note.rfind(']'), R"(, {"name":"note","type":"string"})");
+  fixture.registry.add_schema(300, with_note);
+  const auto retried = command(fixture.config, {"quarantine", "retry", "--topic", fixture.topic, "--yes"});
+  INFO(retried.err);
+  CHECK_THAT(retried.out, ContainsSubstring("30 became events"));
+  fixture.wait_rows(30);
+  CHECK(fixture.database.number("select count(distinct xmin::text) from inbox.event") > 1);
+}
+
 TEST_CASE("an order that does not fit its schema goes to quarantine with schema, subject and reason") {
   AvroFixture fixture;
   const auto daemon = fixture.start();
