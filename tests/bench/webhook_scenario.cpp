@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -99,7 +100,7 @@ Latencies send_all(const Load& load, int thread) {
     senders.emplace_back(load.port);
     polled.push_back({senders.back().descriptor(), POLLIN, 0});
   }
-  std::vector<std::size_t> idle;
+  std::deque<std::size_t> idle;  // each in turn: the port closes one without a request
   for (std::size_t i = 0; i < senders.size(); ++i) idle.push_back(i);
   const auto began = Clock::now(), end = began + load.time;
   std::int64_t sent = 0;
@@ -107,8 +108,9 @@ Latencies send_all(const Load& load, int thread) {
     const std::chrono::duration<double> passed = Clock::now() - began;
     const double due = load.per_second == 0 ? 1e18 : passed.count() * load.per_second;
     while (!idle.empty() && Clock::now() < end && static_cast<double>(sent) < due) {
-      senders[idle.back()].send(load.path, load.ids + std::to_string(thread) + "." + std::to_string(sent++), load.body);
-      idle.pop_back();
+      const std::string id = load.ids + std::to_string(thread) + "." + std::to_string(sent++);
+      senders[idle.front()].send(load.path, id, load.body);
+      idle.pop_front();
     }
     if (::poll(polled.data(), polled.size(), 1) <= 0) continue;
     for (std::size_t i = 0; i < polled.size(); ++i) {
