@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "admin/api.hpp"
+#include "admin/page.hpp"
 #include "admin/tls.hpp"
 #include "event/now.hpp"
 
@@ -66,7 +67,7 @@ AdminPort::AdminPort(const config::Settings& settings, operations::RunningDaemon
       topics_{settings.topics},
       daemon_{daemon},
       log_{log},
-      gate_{settings_},
+      gate_{settings_, page_key_.text()},
       operations_{operations::operations()},
       openapi_{openapi_text()},
       connection_{database_, "admin", watchdog_, log},
@@ -105,6 +106,9 @@ std::optional<ListenProblem> AdminPort::start() {
       return ListenProblem{problem->message + "; correct the file, or remove admin.tls"};
     }
   }
+  if (const std::string problem = page_key_.write(settings_); !problem.empty()) {
+    log_.warn("admin.page_without_key", {{"problem", problem}});
+  }
   log_.info("admin.listening", {{"address", settings_.listen},
                                 {"tls", tls != nullptr},
                                 {"socket", settings_.socket},
@@ -125,6 +129,10 @@ AdminPort::Outcome AdminPort::respond(const HttpRequest& request) {
   if (const auto probe = probe_of(request.path)) {
     // From any address and without a token: container runtimes have none, and the answer reveals little.
     return reads(request) ? health(*probe) : wrong_method("GET, HEAD");
+  }
+  if (settings_.ui != config::AdminUi::off) {
+    // Before the gate, which refuses requests from other sites' pages: a link to the page is one.
+    if (auto page = page_response(request)) return reads(request) ? std::move(*page) : wrong_method("GET, HEAD");
   }
   if (auto refused = gate_.refuse_foreign(request)) return *refused;
   const auto operation = std::find_if(operations_.begin(), operations_.end(), [&](const operations::Operation& one) {
@@ -161,7 +169,7 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
   return LaneWork{
       is_quick ? reading_lane : operating_lane,
       [this, &operation, arguments = std::move(arguments).value(),
-       caller = Caller{Gate::actor_of(request), has_token(request)}](const std::atomic<bool>& nobody_waits) {
+       caller = Caller{gate_.actor_of(request), has_token(request)}](const std::atomic<bool>& nobody_waits) {
         return operate(operation, arguments, caller, nobody_waits);
       },
       is_quick || changes, has_token(request)};

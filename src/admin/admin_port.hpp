@@ -5,6 +5,7 @@
 
 #include "admin/gate.hpp"
 #include "admin/http_server.hpp"
+#include "admin/page_key.hpp"
 #include "base/logger.hpp"
 #include "config/settings.hpp"
 #include "inbox/connection.hpp"
@@ -50,6 +51,7 @@ class AdminPort final {
   const std::vector<config::Topic> topics_;
   operations::RunningDaemon& daemon_;
   base::Logger& log_;
+  PageKey page_key_;
   const Gate gate_;
   const std::vector<operations::Operation> operations_;
   const std::string openapi_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "admin/page_key.hpp"
 #include "base/text.hpp"
 
 namespace inboxd::admin {
@@ -42,6 +43,27 @@ std::string why_without_token(operations::Permission wanted) {
 }
 
 }  // namespace
+
+bool is_in_networks(const std::string& address, const std::vector<std::string>& networks) {
+  const auto bytes_of = [](const std::string& text) {
+    std::string out(sizeof(in6_addr), '\0');
+    if (::inet_pton(AF_INET, text.c_str(), out.data()) == 1) return out.substr(0, sizeof(in_addr));
+    return ::inet_pton(AF_INET6, text.c_str(), out.data()) == 1 ? out : std::string{};
+  };
+  const std::string given = bytes_of(address);
+  return std::any_of(networks.begin(), networks.end(), [&](const std::string& network) {
+    const auto slash = network.find('/');
+    const std::string wanted = bytes_of(network.substr(0, slash));
+    if (given.empty() || wanted.size() != given.size()) return false;
+    const std::size_t all = 8 * wanted.size();
+    const std::size_t bits =
+        slash == std::string::npos ? all : std::min<std::size_t>(std::stoul(network.substr(slash + 1)), all);
+    for (std::size_t i = 0; i < bits; ++i) {
+      if (((wanted[i / 8] ^ given[i / 8]) >> (7 - i % 8) & 1) != 0) return false;
+    }
+    return true;
+  });
+}
 
 bool same_secret(std::string_view one, std::string_view other) {
   unsigned difference = one.size() == other.size() ? 0U : 1U;
@@ -92,8 +114,12 @@ std::optional<HttpResponse> Gate::refuse_unauthorised(const HttpRequest& request
       case Holder::reader:
         if (wanted != operations::Permission::change) return std::nullopt;
         return refusal(403, "admin.read_token allows no change; send admin.token");
+      case Holder::viewer:
+        if (wanted != operations::Permission::change) return std::nullopt;
+        return refusal(403, "the link of `inboxd ui` allows no change here; set admin.token, or admin.ui to full");
       case Holder::none:
-        return unauthorised("the token is neither admin.token nor admin.read_token");
+        return unauthorised("the token is neither admin.token nor admin.read_token, nor the key of `inboxd ui`, which is "
+                            "another after each start");
     }
   }
   if (wanted == operations::Permission::read && reads_without_token(request)) return std::nullopt;
@@ -104,10 +130,12 @@ Gate::Holder Gate::holder_of(std::string_view authorization) const {
   constexpr std::string_view scheme = "bearer ";
   if (base::lower(authorization.substr(0, scheme.size())) != scheme) return Holder::none;
   const std::string_view given = authorization.substr(scheme.size());
-  // Always compares both: the time must not reveal which token is more similar.
+  // Always compares all: the time must not reveal which token is more similar.
   const bool is_token = same_secret(given, settings_.token.now()) && !settings_.token.empty();
   const bool is_read_token = same_secret(given, settings_.read_token.now()) && !settings_.read_token.empty();
+  const bool is_page_key = same_secret(given, page_key_) && !page_key_.empty();
   if (is_token) return Holder::administrator;
+  if (is_page_key) return rights_of_page(settings_) == config::AdminUi::full ? Holder::administrator : Holder::viewer;
   return is_read_token ? Holder::reader : Holder::none;
 }
 
@@ -132,9 +160,12 @@ std::optional<HttpResponse> Gate::refuse_media(const HttpRequest& request) {
   return refusal(415, "send Content-Type: application/json, with a JSON object (which may be empty)");
 }
 
-std::string Gate::actor_of(const HttpRequest& request) {
+std::string Gate::actor_of(const HttpRequest& request) const {
   std::string out = "admin port, " + request.peer.name;
-  if (const std::string* const claimed = request.header(actor_header); claimed != nullptr && !claimed->empty()) {
+  const auto& proxy = settings_.actor_header;
+  const bool is_proxy = !proxy.name.empty() && is_in_networks(request.peer.name, proxy.from);
+  const std::string* const claimed = request.header(is_proxy ? std::string_view{proxy.name} : actor_header);
+  if (claimed != nullptr && !claimed->empty()) {
     out = base::escape_controls(base::shorten(*claimed, max_actor)) + ", " + out;
   }
   return out;

@@ -13,7 +13,8 @@ namespace inboxd::admin {
 /// Authorisation: pure functions of the request and the configuration.
 class Gate final {
  public:
-  explicit Gate(const config::Admin& settings) : settings_{settings} {}
+  /// Both outlive it.
+  Gate(const config::Admin& settings, const std::string& page_key) : settings_{settings}, page_key_{page_key} {}
 
   /// 403 for an unknown Host and for requests from pages of other sites: such a page in a browser on this machine must
   /// neither read nor change anything, by any name of the port.
@@ -23,19 +24,23 @@ class Gate final {
   /// 415 for a change that is not JSON: a form of another site can send other media types without permission.
   static std::optional<HttpResponse> refuse_media(const HttpRequest& request);
 
-  /// The caller for the audit: `alice@laptop, admin port, 127.0.0.1`.
-  static std::string actor_of(const HttpRequest& request);
+  /// The caller for the audit: `alice@laptop, admin port, 127.0.0.1`. Behind a trusted proxy it is who the proxy says.
+  std::string actor_of(const HttpRequest& request) const;
 
  private:
   /// The holder of the token in a request.
-  enum class Holder { none, reader, administrator };
+  enum class Holder { none, reader, viewer, administrator };
   bool is_our_name(std::string_view host) const;
   Holder holder_of(std::string_view authorization) const;
   bool reads_without_token(const HttpRequest& request) const;
   HttpResponse refuse_without_token(operations::Permission wanted) const;
 
   const config::Admin& settings_;
+  const std::string& page_key_;  ///< empty: none
 };
+
+/// Whether an address is one of these or in one of these networks (`10.0.0.0/8`).
+bool is_in_networks(const std::string& address, const std::vector<std::string>& networks);
 
 /// Compares two texts in a time that does not reveal where they differ.
 bool same_secret(std::string_view one, std::string_view other);

@@ -73,6 +73,8 @@ std::string_view reason_of(int status) {
       return "OK";
     case 202:
       return "Accepted";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 401:
@@ -120,9 +122,15 @@ std::string bytes_of(const HttpResponse& response, bool without_body, bool close
   std::string out = "HTTP/1.1 " + std::to_string(response.status) + " ";
   out.append(reason_of(response.status)).append("\r\nContent-Type: ").append(response.content_type);
   out.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
-  // No answer is a page, may be cached, or may be read by another site's script.
-  out.append("\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff");
-  out.append("\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'");
+  // No answer may be read by another site's script, or run what is not the page's own file.
+  out.append("\r\nX-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'");
+  if (response.is_page) {
+    out.append("; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
+               "form-action 'none'\r\nCache-Control: no-cache\r\nReferrer-Policy: no-referrer\r\n"
+               "Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: same-origin");
+  } else {
+    out.append("\r\nCache-Control: no-store");
+  }
   for (const auto& [name, value] : response.headers) out.append("\r\n").append(name).append(": ").append(value);
   if (close) out.append("\r\nConnection: close");
   out.append("\r\n\r\n");

@@ -32,6 +32,7 @@ struct HttpResponse {
   std::string body;
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers = {};
+  bool is_page = false;  ///< a file of the page, which may load the page's other files and ask this port
 };
 
 /// `Not Found`.

@@ -29,6 +29,7 @@ Command migrate_command();
 Command config_show_command();
 Command plugin_command();
 Command health_command();
+Command ui_command();
 Command verify_command();
 Command explain_command();
 Command test_command();

@@ -98,6 +98,10 @@ void check_tokens(const Admin& admin, Reading& reading) {
 }
 
 void check_admin(const Admin& admin, Reading& reading) {
+  if (admin.actor_header.name.empty() != admin.actor_header.from.empty()) {
+    complain(reading, {"admin.actor_header.name", "admin.actor_header.from"},
+             "the header and its proxy's addresses belong together; set both, or none");
+  }
   check_tokens(admin, reading);
   check_port("admin", admin.listen, admin.tls, reading);
   if (admin.listen == "off") return;

@@ -381,6 +381,14 @@ struct Log {
 
 /// Reads over the admin port: free for this machine, or with a token only.
 enum class AdminRead { loopback, token };
+enum class AdminUi { automatic, off, read_only, full };
+
+/// The header in which a proxy names the person who asks.
+struct ActorHeader {
+  std::string name;                            ///< in lower case; empty: none
+  std::vector<std::string> from;               ///< the proxy's addresses or networks: 10.0.0.0/8
+  bool operator==(const ActorHeader&) const = default;
+};
 
 /// The port for health checks, metrics and operations.
 struct Admin {
@@ -389,6 +397,8 @@ struct Admin {
   AdminRead read = AdminRead::loopback;
   Secret token;                                ///< allows every operation; empty: no changes
   Secret read_token;                           ///< allows every read; empty: none
+  AdminUi ui = AdminUi::automatic;
+  ActorHeader actor_header;
   PortTls tls;
   std::vector<std::string> hosts;              ///< accepted Host names in addition to localhost
   int connections = 64;

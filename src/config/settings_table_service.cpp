@@ -88,6 +88,24 @@ void add_admin(std::vector<Row<Settings>>& rows) {
                     "The bearer token for metrics and reads from any machine, such as for Prometheus; it allows no "
                     "changes and must differ from admin.token.")),
       &Admin::read_token);
+  add(choice("admin.ui", {"auto", "off", "read-only", "full"},
+             "The page for operators at admin.listen, and the rights of the link that `inboxd ui` prints. auto: full "
+             "with admin.token, else read-only. A token has its own rights on the page."),
+      &Admin::ui);
+  const auto add_actor = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::admin, &Admin::actor_header, member));
+  };
+  add_actor(example("x-forwarded-user",
+                    shaped(name("admin.actor_header.name",
+                                "The header in which a proxy before the port names the person who asks; the audit has "
+                                "this name. Ignored from other addresses than admin.actor_header.from."),
+                           "^[a-z0-9-]{1,60}$", "a header's name in lower case")),
+            &ActorHeader::name);
+  add_actor(example("[10.0.0.0/8]",
+                    shaped(names("admin.actor_header.from", "The addresses or networks of the proxy."),
+                           R"(^([0-9.]{7,15}|[0-9a-fA-F:.]{2,45})(/[0-9]{1,3})?$)",
+                           "an address or a network such as 10.0.0.0/8")),
+            &ActorHeader::from);
   add(example("[inboxd.internal]",
               shaped(names("admin.hosts",
                            "Host names under which the port answers, in addition to localhost and addresses; requests "

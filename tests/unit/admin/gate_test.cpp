@@ -30,7 +30,8 @@ TEST_CASE("secrets of any lengths are compared as a whole") {
 
 TEST_CASE("without a token only this machine may read, and no client may change anything") {
   const config::Admin settings;
-  const Gate gate{settings};
+  const std::string no_key;
+  const Gate gate{settings, no_key};
   CHECK(status(gate.refuse_unauthorised(request({}), operations::Permission::read)) == 200);
   CHECK(status(gate.refuse_unauthorised(request({}, false), operations::Permission::read)) == 403);
   CHECK(status(gate.refuse_unauthorised(request({}), operations::Permission::change)) == 403);
@@ -43,7 +44,8 @@ TEST_CASE("without a token only this machine may read, and no client may change 
 TEST_CASE("with the token every client may do everything, without it other machines nothing") {
   config::Admin settings;
   settings.token = config::Secret{"open sesame"};
-  const Gate gate{settings};
+  const std::string no_key;
+  const Gate gate{settings, no_key};
   CHECK(status(gate.refuse_unauthorised(request({{"authorization", "bearer open sesame"}}, false),
                                         operations::Permission::change)) == 200);
   CHECK(status(gate.refuse_unauthorised(request({}, false), operations::Permission::read)) == 401);
@@ -57,7 +59,8 @@ TEST_CASE("the read token allows reads, also from other machines, and no change"
   config::Admin settings;
   settings.token = config::Secret{"open sesame"};
   settings.read_token = config::Secret{"look only"};
-  const Gate gate{settings};
+  const std::string no_key;
+  const Gate gate{settings, no_key};
   const auto as_reader = request({{"authorization", "Bearer look only"}}, false);
   CHECK(status(gate.refuse_unauthorised(as_reader, operations::Permission::read)) == 200);
   CHECK(status(gate.refuse_unauthorised(as_reader, operations::Permission::read_with_token)) == 200);
@@ -71,7 +74,8 @@ TEST_CASE("the read token allows reads, also from other machines, and no change"
 TEST_CASE("with the read token alone no client may change anything") {
   config::Admin settings;
   settings.read_token = config::Secret{"look only"};
-  const Gate gate{settings};
+  const std::string no_key;
+  const Gate gate{settings, no_key};
   CHECK(status(gate.refuse_unauthorised(request({}), operations::Permission::change)) == 403);
   CHECK(status(gate.refuse_unauthorised(request({{"authorization", "Bearer look only"}}),
                                         operations::Permission::change)) == 403);
@@ -85,7 +89,8 @@ TEST_CASE("with read: token every read needs a token, also on this machine") {
   config::Admin settings;
   settings.read = config::AdminRead::token;
   settings.read_token = config::Secret{"look only"};
-  const Gate gate{settings};
+  const std::string no_key;
+  const Gate gate{settings, no_key};
   CHECK(status(gate.refuse_unauthorised(request({}), operations::Permission::read)) == 401);
   CHECK(status(gate.refuse_unauthorised(request({}), operations::Permission::read_with_token)) == 401);
   CHECK(status(gate.refuse_unauthorised(request({{"authorization", "Bearer look only"}}),
@@ -98,7 +103,8 @@ TEST_CASE("hosts are compared without their ports") {
   CHECK(host_of("[::1") == "::1");
   CHECK(host_of("a") == "a");
   const config::Admin settings;
-  const Gate gate{settings};
+  const std::string no_key;
+  const Gate gate{settings, no_key};
   CHECK(status(gate.refuse_foreign(request({{"host", "localhost."}}))) == 403);
   CHECK(status(gate.refuse_foreign(request({{"host", ""}}))) == 403);
   CHECK(status(gate.refuse_foreign(request({{"host", "127.0.0.1.evil.example"}}))) == 403);
@@ -107,7 +113,9 @@ TEST_CASE("hosts are compared without their ports") {
 }
 
 TEST_CASE("the actor is escaped and cut to a length") {
-  const auto actor = Gate::actor_of(request({{"inboxd-actor", "eve\x1b[2J" + std::string(500, 'x')}}));
+  const config::Admin settings;
+  const std::string no_key;
+  const auto actor = Gate{settings, no_key}.actor_of(request({{"inboxd-actor", "eve\x1b[2J" + std::string(500, 'x')}}));
   CHECK(actor.find('\x1b') == std::string::npos);
   CHECK(actor.size() < 200);
   CHECK(actor.ends_with(", admin port, 127.0.0.1"));
