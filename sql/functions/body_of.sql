@@ -28,7 +28,7 @@ exception when others then
           operator(pg_catalog.+) pg_catalog.get_byte(payload, 2) operator(pg_catalog.*) 256
           operator(pg_catalog.+) pg_catalog.get_byte(payload, 3) operator(pg_catalog.*) 256
           operator(pg_catalog.+) pg_catalog.get_byte(payload, 4))::pg_catalog.text
-        operator(pg_catalog.||) '); set topics[].value.format';
+        operator(pg_catalog.||) '); set topics[].value.format, then dead replay';
   end if;
   raise exception using errcode = 'IJ001', detail = sqlstate,
     message = pg_catalog.concat('the payload is not JSON that PostgreSQL takes: ', coalesce('{

@@ -134,7 +134,7 @@ std::string_view sentence_of(JsonProblem problem) {
     case JsonProblem::none: return "it is JSON";
     case JsonProblem::empty: return "it is empty";
     case JsonProblem::schema_id:
-      return "it begins with the id of a schema registry's schema; set topics[].value.format";
+      return "it begins with the id of a schema registry's schema; see topics[].value.format";
     case JsonProblem::not_utf8: return "it is not UTF-8 text";
     case JsonProblem::grammar: return "its syntax is wrong";
   }

@@ -6,6 +6,7 @@
 #include "operations/documents.hpp"
 #include "operations/find_dead.hpp"
 #include "operations/key_argument.hpp"
+#include "operations/late_decoding.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/unknown_name.hpp"
 
@@ -215,7 +216,9 @@ Answer functions::dead_show(Context& context, const Arguments& arguments) {
 
 Answer functions::dead_replay(Context& context, const Arguments& arguments) {
   const Task task{"dead replay", "replayed", false, arguments.number("rate").value_or(0)};
+  LateDecoding late{context};
   return work_through(context, arguments, task, [&](const std::vector<std::int64_t>& ids) {
+    late.run(ids);
     return Discarded{0, replay_dead(*context.connection, ids, {context.actor, arguments.asked()})};
   });
 }

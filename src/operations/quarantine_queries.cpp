@@ -78,6 +78,20 @@ std::vector<RawRecord> read_quarantined(inbox::Connection& connection,
                   read_raw);
 }
 
+std::vector<RawRecord> read_undecoded(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
+                                      const std::vector<std::string>& topics) {
+  inbox::ArrayParameter names{Type::text};
+  for (const std::string& topic : topics) names.add(topic);
+  return read_all(connection, inbox::statements::op_dead_undecoded,
+                  pqxx::params{array_parameter(dead_letter_ids), names.finish()}, read_raw);
+}
+
+std::vector<std::string> topics_of_undecoded(inbox::Connection& connection,
+                                             const std::vector<std::int64_t>& dead_letter_ids) {
+  return read_all(connection, inbox::statements::op_dead_undecoded_topics,
+                  pqxx::params{array_parameter(dead_letter_ids)}, [](auto row) { return row.text(); });
+}
+
 std::vector<KnownId> find_known(inbox::Connection& connection, const std::vector<base::Uuid>& event_ids) {
   return read_all(connection, inbox::statements::op_quarantine_known, pqxx::params{array_parameter(event_ids)},
                   [](auto row) { return KnownId{row.uuid(), row.int8()}; });

@@ -131,6 +131,25 @@ TEST_CASE("quarantined records whose JSON is together too large for one transact
   CHECK(fixture.database.number("select count(distinct xmin::text) from inbox.event") > 1);
 }
 
+TEST_CASE("orders that were stored before the topic had a format are decoded by the replay of their dead letters") {
+  AvroFixture fixture;
+  const auto with_format = fixture.config.topics;
+  fixture.config.topics = {"{name: " + fixture.topic + ", on_missing_id: position}"};
+  {
+    const auto daemon = fixture.start();
+    fixture.produce_orders(30);
+    fixture.app.wait_for("all are dead", "select count(*) from inbox.dead_letter where error_class = 'sql.not_json'", 30);
+  }
+  fixture.config.topics = with_format;
+  const auto daemon = fixture.start();
+  const auto replayed = command(fixture.config, {"dead", "replay", "--handler", "orders", "--yes"});
+  INFO(replayed.out << replayed.err);
+  CHECK(replayed.status == ExitStatus{0, 0});
+  fixture.wait_rows(30);
+  CHECK(fixture.app.number("select count(distinct n) from app.orders where price = 5.00") == 30);
+  CHECK(fixture.database.number("select count(*) from inbox.event where decoded is null") == 0);
+}
+
 TEST_CASE("an order that does not fit its schema goes to quarantine with schema, subject and reason") {
   AvroFixture fixture;
   const auto daemon = fixture.start();

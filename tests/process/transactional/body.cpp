@@ -28,7 +28,7 @@ std::vector<InvalidPayload> invalid_payloads() {
           {R"({"n": 1e131072})", "a number in it is out of range"},
           {"{\"n\": \"\xff\"}", "it is not UTF-8 text"},
           {std::string("\0\0\x01\x02\x03\x02hi", 8),
-           "schema registry's schema (66051); set topics[].value.format"},
+           "schema registry's schema (66051); set topics[].value.format, then dead replay"},
           {std::string("{\"n\": 2}\0, \"m\": 1}", 18), "it is not UTF-8 text"},
           {std::string(100'000, '['), "it is nested too deeply"}};
 }
