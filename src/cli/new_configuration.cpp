@@ -41,9 +41,14 @@ std::string topic_text(const NewConfiguration& wanted, const RecordSurvey& surve
   if (envelope == "auto") out += "    envelope: auto     # tries the known formats in turn\n";
   else out += "    envelope: " + envelope + "   # as all records that were seen; auto would accept others, too\n";
   if (survey.needs_registry()) {
-    out += "    # The values need their schema registry (config/formats.md). Without it handlers get bytes, no body:\n"
-           "    #   value: {format: avro, registry: {url: \"http://localhost:8081\"}}   # or format: protobuf\n"
-           "    # For ids of eight bytes, as Apicurio writes them by default, add schema_id: apicurio.\n";
+    // Active, and refused until the variable is set: events that are stored without a format have no body.
+    out += "    # The values need their schema registry: set the variable, or write its address (config/formats.md).\n"
+           "    value: {format: avro, registry: {url: \"${SCHEMA_REGISTRY_URL}\"}" +
+           std::string{survey.is_apicurio() ? ", schema_id: apicurio" : ""} + "}   # or format: protobuf\n"
+           "    # Change events of Debezium in Avro need envelope: debezium, which init cannot see.\n";
+    if (survey.has_binary_keys()) {
+      out += "    # Keys are not text: key is null in SQL, key_bytes has them.\n";
+    }
   }
   return out + ids_text(survey);
 }
@@ -55,6 +60,10 @@ std::string handler_text(const NewConfiguration& wanted, const RecordSurvey& sur
     out += "    mode: single   # no record has a key: there is no order to keep\n";
   } else if (survey.lacks_keys()) {
     out += "    missing_key: unordered   # records with a key run in their order, those without in no order\n";
+  }
+  if (survey.envelope() == "debezium") {
+    return out + "  # A copy of the table: config/recipes/debezium-changes.md, or \"Change events of Debezium\" in\n"
+                 "  # config/handlers/sql.md.\n";
   }
   out += "  # A handler that does something: plugin sql, http, kafka or exec (config/handlers/README.md), such as\n"
          "  # - name: copy\n  #   plugin: sql\n  #   subscribe: {topics: [" + yaml_value(wanted.topic) + "]}\n"

@@ -33,6 +33,8 @@ class RecordSurvey final {
   bool has_no_keys() const { return without_key_ == records_; }
   /// Values are encoded with a schema that a registry has, and are not JSON.
   bool needs_registry() const { return registry_ > 0; }
+  bool is_apicurio() const { return apicurio_ == registry_; }
+  bool has_binary_keys() const { return binary_keys_ > 0; }
   /// Places that may hold an id, as `topics[].custom.id` writes them: each record has another value there.
   std::vector<std::string> id_places() const;
 

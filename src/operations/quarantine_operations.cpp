@@ -169,7 +169,11 @@ std::string about_unsubscribed(const RetryCounts& counts, bool dry_run) {
 /// If no record of a dry run would become an event.
 std::string about_rules(const RetryCounts& counts, bool dry_run) {
   if (!dry_run || counts.events > 0 || counts.still.empty() || counts.still.begin()->first == not_configured) return "";
-  return "the configuration file makes none of them an event; `inboxd status` names the setting to change";
+  if (counts.still.begin()->first == "conflict" && counts.still.size() == 1) {
+    return "their ids are known with other content, and no setting changes that; look with `inboxd quarantine show`, then "
+           "discard them";
+  }
+  return "none of them would become an event; " + counts.why_still;
 }
 
 }  // namespace

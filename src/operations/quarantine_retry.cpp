@@ -169,7 +169,10 @@ void Retry::count_unsubscribed(const Reading& reading) {
 
 void Retry::count(const Reading& reading) {
   counts_.skipped += reading.skipped;
-  for (const auto& record : reading.records.still) ++counts_.still[record.reason];
+  for (const auto& record : reading.records.still) {
+    ++counts_.still[record.reason];
+    if (counts_.why_still.empty()) counts_.why_still = record.reason + ": " + record.detail;
+  }
   if (reading.local > 0) counts_.still["conflict"] += reading.local;
   if (reading.of_unknown_topics > 0) counts_.still[not_configured] += reading.of_unknown_topics;
   counts_.unknown_topics.insert(reading.unknown_topics.begin(), reading.unknown_topics.end());

@@ -27,6 +27,7 @@ struct RetryCounts {
   std::int64_t duplicates = 0;                       ///< of stored events; dropped
   std::int64_t skipped = 0;                          ///< tombstones of a topic that skips them; dropped
   std::map<std::string, std::int64_t> still;         ///< records that stay, by today's reason
+  std::string why_still;                             ///< the reason of one of them, a sentence
   std::set<std::string> unknown_topics;              ///< of records that stay because their topic is not configured
   std::int64_t unsubscribed = 0;                     ///< events without a handler
   std::optional<inbox::UnsubscribedEvents> example;  ///< a topic and type of these events

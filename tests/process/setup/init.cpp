@@ -28,6 +28,7 @@ struct Topic {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_to_end({arguments});
   }
+  Finished run_check() const { return run_to_end({{daemon_program(), "--config", file(), "check"}}); }
   std::string file() const { return (folder / "inboxd.yaml").string(); }
   std::string text() const { return read_file(file()); }
   /// The file works: `check` finds no problem with database, brokers and topic.
@@ -35,7 +36,7 @@ struct Topic {
     write_file(file(), replaced(text(), {{"\nkafka:", "  schema: " + database.schema() + "\nkafka:"}}) +
                            "admin: {listen: off}\n");
     CHECK(run_to_end({{daemon_program(), "--config", file(), "migrate"}}).status == ExitStatus{0, 0});
-    const auto checked = run_to_end({{daemon_program(), "--config", file(), "check"}});
+    const auto checked = run_check();
     INFO(checked.out << checked.err);
     CHECK(checked.status == ExitStatus{0, 0});
     CHECK_THAT(checked.out, !ContainsSubstring("problem"));
@@ -99,8 +100,10 @@ TEST_CASE("init says that a schema registry is needed, for Confluent's and Apicu
   CHECK_THAT(made.out, ContainsSubstring("1 of 3 records with Confluent's magic byte") &&
                            ContainsSubstring("1 of 3 records with Apicurio's magic byte") &&
                            ContainsSubstring("1 of 3 records without a value"));
-  CHECK_THAT(topic.text(), ContainsSubstring("need their schema registry"));
-  topic.check();
+  CHECK_THAT(topic.text(), ContainsSubstring("need their schema registry") && ContainsSubstring("    value: {format: avro"));
+  const auto refused = topic.run_check();
+  CHECK(refused.status == ExitStatus{78, 0});
+  CHECK_THAT(refused.out, ContainsSubstring("SCHEMA_REGISTRY_URL"));
 }
 
 TEST_CASE("init writes the defaults for a topic without records, and replaces no file without --force") {
