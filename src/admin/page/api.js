@@ -1,5 +1,6 @@
-// Requests to /v1 on this origin, with the token of this tab.
+// Requests to /v1 of the port that served the page, with the token of this tab.
 
+/** `status` 0: no answer. `document`: the answer's JSON, if any. */
 export class ApiError extends Error {
   constructor(status, message, document) {
     super(message);
@@ -8,9 +9,10 @@ export class ApiError extends Error {
   }
 }
 
+const max_wait_ms = 60_000;  // a daemon that is suspended never answers
 const stored = (name) => sessionStorage.getItem('inboxd.' + name) ?? '';
 
-/** Called with each answer that asks for a token. */
+/** The shell's: called when a change is refused, and when the token is none of the daemon's (any more). */
 export const access = {refused: () => {}};
 
 export const hasToken = () => stored('token') !== '';
@@ -20,34 +22,37 @@ export function signIn(token, name) {
   sessionStorage.setItem('inboxd.token', token);
   if (name) sessionStorage.setItem('inboxd.actor', name);
 }
-export function signOut() {
-  sessionStorage.removeItem('inboxd.token');
-}
 
-/** Takes `#token=…&actor=…` out of the address, so that it stays out of history and screenshots. */
+export const signOut = () => sessionStorage.removeItem('inboxd.token');
+
+/** Takes `#token=…&actor=…` out of the address, so that it is in no history and no screenshot. */
 export function takeTokenFromAddress() {
   if (!location.hash.startsWith('#token=')) return;
   const given = new URLSearchParams(location.hash.slice(1));
   signIn(given.get('token'), given.get('actor'));
-  history.replaceState(null, '', location.pathname + (given.get('to') ? '#/' + given.get('to') : ''));
+  history.replaceState(null, '', location.pathname + '#/');
 }
 
 async function ask(path, options) {
   const headers = {...options.headers};
   if (hasToken()) headers.Authorization = 'Bearer ' + stored('token');
-  if (actor()) headers['Inboxd-Actor'] = actor();
+  // Header values are Latin-1; the port reads them as bytes.
+  if (actor()) headers['Inboxd-Actor'] = unescape(encodeURIComponent(actor()));
+  const signal = AbortSignal.any([AbortSignal.timeout(max_wait_ms), ...(options.signal ? [options.signal] : [])]);
   let response;
+  let document = null;
   try {
-    response = await fetch(path, {...options, headers, cache: 'no-store', credentials: 'same-origin'});
+    response = await fetch(path.slice(1), {...options, headers, signal, cache: 'no-store', credentials: 'same-origin'});
+    document = await response.json().catch((error) => {
+      if (error.name === 'AbortError') throw error;
+      return null;
+    });
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new ApiError(0, 'The daemon does not answer.');
+    throw new ApiError(0, 'The daemon does not answer.', null);
   }
-  const document = await response.json().catch(() => null);
   if (response.ok && document !== null) return document;
-  const message = document?.message ?? `The daemon answers with ${response.status}.`;
-  if (response.status === 401 || response.status === 403) access.refused(response.status, message);
-  throw new ApiError(response.status, message, document);
+  throw new ApiError(response.status, document?.message ?? `The daemon answered with status ${response.status}.`, document);
 }
 
 function queryOf(parameters) {
@@ -60,7 +65,24 @@ function queryOf(parameters) {
   return query.size > 0 ? '?' + query : '';
 }
 
-export const get = (path, parameters, {signal} = {}) => ask(path + queryOf(parameters), {signal});
+export async function get(path, parameters, {signal} = {}) {
+  const target = path + queryOf(parameters);
+  try {
+    return await ask(target, {signal});
+  } catch (error) {
+    if (error.status !== 401 || !hasToken()) throw error;
+    // The token is none of this daemon's: its key is another after each start. Some reads need none.
+    signOut();
+    access.refused(error);
+    return ask(target, {signal});
+  }
+}
 
-export const post = (path, parameters, {signal} = {}) =>
-  ask(path, {method: 'POST', signal, headers: {'Content-Type': 'application/json'}, body: JSON.stringify(parameters ?? {})});
+export async function post(path, parameters, {signal} = {}) {
+  try {
+    return await ask(path, {method: 'POST', signal, headers: {'Content-Type': 'application/json'}, body: JSON.stringify(parameters ?? {})});
+  } catch (error) {
+    if (error.status === 401 || error.status === 403) access.refused(error);
+    throw error;
+  }
+}

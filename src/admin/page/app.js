@@ -1,17 +1,19 @@
-// The page's frame: address → screen, refreshing, the way in.
+// The frame: address → screen, refreshing, the way in.
 import {ApiError, access, actor, get, hasToken, signIn, signOut, takeTokenFromAddress} from './api.js';
-import {h, replace} from './dom.js';
+import {h, renew, replace} from './dom.js';
+import {setLight, showStatus} from './light.js';
 import {screens} from './screens.js';
 
 const main = document.getElementById('main');
 const notice = document.getElementById('notice');
-const nav = document.getElementById('nav');
-const light = document.getElementById('light');
-const light_every_ms = 15000;
+const retry_ms = 3_000;   // while the daemon does not answer
+const light_ms = 15_000;  // on screens other than the overview
 
-let current = {screen: null, module: null, parameters: {}, address: null};
+let current = {screen: null, module: null, parameters: {}, isShown: false};
 let loading = null;
 let timer = null;
+let isPressing = false;
+let isAway = false;
 
 /** `#/events?topic=a&topic=b` → {name: 'events', parameters: {topic: ['a', 'b']}}. */
 function addressOf(hash) {
@@ -23,141 +25,149 @@ function addressOf(hash) {
   return {name, parameters};
 }
 
-function showNavigation(name) {
-  const screen = screens.find((each) => each.name === name);
-  const active = screen?.of ?? screen?.name;
-  replace(nav, screens.filter((each) => each.word).map((each) =>
-    h('a', {href: '#/' + each.name, 'aria-current': each.name === active ? 'page' : null}, each.word)));
+function showNavigation(screen) {
+  const active = screen.of ?? screen.name;
+  replace(document.getElementById('nav'), screens.filter(({word}) => word).map(({name, word}) =>
+    h('a', {href: '#/' + name, 'aria-current': name === active ? 'page' : null}, word)));
 }
 
 function showWho() {
   replace(document.getElementById('who'), hasToken() ?
-    [actor() ? h('span', {class: 'faint'}, actor()) : '', h('button', {type: 'button', class: 'plain', onclick: () => {
-      signOut();
-      location.reload();
-    }}, 'Sign out')] : h('button', {type: 'button', class: 'plain', onclick: () => showWayIn('')}, 'Sign in'));
+    [h('span', {class: 'faint'}, actor()), h('button', {type: 'button', class: 'plain', onclick: leave}, 'Sign out')] :
+    h('button', {type: 'button', class: 'plain', onclick: () => showWayIn('')}, 'Sign in'));
+}
+
+function leave() {
+  signOut();
+  location.reload();
 }
 
 function showWayIn(message) {
-  const field = h('input', {type: 'password', name: 'token', required: true, autocomplete: 'off', 'aria-label': 'token'});
-  const person = h('input', {type: 'text', name: 'actor', value: actor(), autocomplete: 'username', 'aria-label': 'your name, for the audit'});
-  replace(notice, h('form', {class: 'way-in', onsubmit: (event) => {
+  if (notice.querySelector('.way-in')) return;
+  const enter = (event) => {
     event.preventDefault();
-    signIn(field.value.trim(), person.value.trim());
-    location.reload();
-  }}, h('p', {}, h('strong', {}, message || 'Some of this needs a token.'), ' On the daemon’s machine run ', h('code', {}, 'inboxd ui'),
-        ' and open the link that it prints, or paste ', h('code', {}, 'admin.token'), ' or ', h('code', {}, 'admin.read_token'), ':'),
-     h('div', {class: 'buttons'}, h('label', {}, 'Token ', field), h('label', {}, 'Your name ', person),
-       h('button', {type: 'submit', class: 'primary'}, 'Sign in'),
-       h('button', {type: 'button', onclick: () => replace(notice)}, 'Not now'))));
+    const {token, actor: name} = event.currentTarget.elements;
+    signIn(token.value.trim(), name.value.trim());
+    showWho();
+    replace(notice);
+    load();
+  };
+  replace(notice, h('form', {class: 'way-in', onsubmit: enter},
+    h('p', {}, message ? h('strong', {}, sentence(message)) : null, message ? ' ' : null,
+      'Run ', h('code', {}, 'inboxd ui'), ' on the daemon’s machine and open its link, or enter ',
+      h('code', {}, 'admin.token'), ' or ', h('code', {}, 'admin.read_token'), '.'),
+    h('div', {class: 'buttons'},
+      h('label', {}, 'Token ', h('input', {type: 'password', name: 'token', required: true, autocomplete: 'off'})),
+      h('label', {}, 'Your name, for the audit ', h('input', {type: 'text', name: 'actor', value: actor(), autocomplete: 'username'})),
+      h('button', {type: 'submit', class: 'primary'}, 'Sign in'),
+      h('button', {type: 'button', onclick: () => replace(notice)}, 'Not now'))));
 }
 
-access.refused = (status, message) => {
-  if (status === 401 && hasToken()) signOut();  // the daemon has started again, and has another key
+const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (text.endsWith('.') ? '' : '.');
+
+access.refused = (error) => {
   showWho();
-  showWayIn(message[0].toUpperCase() + message.slice(1) + '.');
+  showWayIn(error.message);
 };
 
+const titleOf = ({module, parameters}, data) =>
+  typeof module?.title === 'function' ? module.title(data, parameters) : module?.title ?? 'inboxd';
+
 function showError(error) {
-  if (error instanceof ApiError && (error.status === 401 || error.status === 403)) {
-    if (!current.isShown) replace(main, h('h1', {}, current.module?.title ?? 'inboxd'), h('p', {class: 'faint'}, 'This screen needs a token.'));
-    return;
+  const isRefused = error instanceof ApiError && (error.status === 401 || error.status === 403);
+  isAway = error instanceof ApiError && error.status === 0;
+  if (isAway) setLight('unknown', 'the daemon does not answer');
+  if (isRefused) showWayIn(error.message);
+  document.documentElement.classList.toggle('away', isAway);
+  const text = isAway ? 'The daemon does not answer; trying again. Figures below are old.' : sentence(error.message);
+  if (current.isShown) {
+    if (!isRefused) replace(notice, h('p', {class: 'error', role: 'alert'}, text));
+  } else {
+    renew(main, h('h1', {}, titleOf(current)), h('p', isRefused ? {class: 'faint'} : {class: 'error', role: 'alert'},
+                                                  isRefused ? 'This screen needs a token.' : text));
   }
-  const isAway = error instanceof ApiError && error.status === 0;
-  const text = isAway ? 'The daemon does not answer. The page tries again; what it shows is old.' : error.message;
-  if (isAway) {
-    document.documentElement.classList.add('away');
-    setLight('unknown', 'the daemon does not answer');
-  }
-  if (!current.isShown) replace(main, h('h1', {}, current.module?.title ?? 'inboxd'), h('p', {class: 'error', role: 'alert'}, text));
-  else replace(notice, h('p', {class: 'error', role: 'alert'}, text));
+}
+
+function showData(data) {
+  const title = titleOf(current, data);
+  document.title = title + ' · inboxd';
+  (current.isShown ? replace : renew)(main, h('h1', {}, title), current.module.render(data, current.parameters));
+  current.isShown = true;
+  if (isAway || notice.querySelector('.error')) replace(notice);
+  isAway = false;
+  document.documentElement.classList.remove('away');
 }
 
 async function load() {
   loading?.abort();
-  const mine = loading = new AbortController();
   clearTimeout(timer);
-  const {module, parameters} = current;
+  const mine = loading = new AbortController();
+  const shown = current;
   try {
-    const data = await module.load(parameters, {signal: mine.signal});
+    const data = await shown.module.load(shown.parameters, {signal: mine.signal});
     if (mine.signal.aborted) return;
-    const title = typeof module.title === 'function' ? module.title(data, parameters) : module.title;
-    document.title = title + ' · inboxd';
-    replace(main, h('h1', {}, title), module.render(data, parameters));
-    current.isShown = true;
-    if (document.documentElement.classList.contains('away') || notice.querySelector('.error')) replace(notice);
-    document.documentElement.classList.remove('away');
+    showData(data);
   } catch (error) {
-    if (error.name === 'AbortError' || mine.signal.aborted) return;
+    if (mine.signal.aborted) return;
     showError(error);
     if (!(error instanceof ApiError)) console.error(error);
   }
+  main.removeAttribute('aria-busy');
+  main.dataset.address = location.hash;
   schedule();
 }
 
 function schedule() {
   clearTimeout(timer);
-  const after = current.module?.refreshMs ?? (document.documentElement.classList.contains('away') ? 5000 : 0);
-  if (after && !document.hidden) timer = setTimeout(isBusy() ? schedule : load, after);
+  const after = isAway ? retry_ms : current.module?.refreshMs;
+  if (after && !document.hidden) timer = setTimeout(() => mayDisturb() ? load() : schedule(), after);
 }
 
-/** A refresh would disturb: a dialog is open, or somebody selects text or fills in a form. */
-function isBusy() {
+/** Not while a dialog is open, a button is held down, text is selected or a form is filled in. */
+function mayDisturb() {
   const selection = getSelection();
-  return document.querySelector('dialog[open]') !== null || (!selection.isCollapsed && main.contains(selection.anchorNode)) ||
-    main.contains(document.activeElement?.closest('form'));
+  const hasSelection = !selection.isCollapsed && main.contains(selection.anchorNode);
+  return !isPressing && !hasSelection && !document.querySelector('dialog[open]') && !document.activeElement?.closest('main form');
 }
 
 async function show() {
   takeTokenFromAddress();
+  showWho();
   const {name, parameters} = addressOf(location.hash);
   const screen = screens.find((each) => each.name === name) ?? screens[0];
-  const isSame = current.screen === screen;
-  showNavigation(screen.name);
-  let module;
+  const isOther = current.screen !== screen;
+  const isFirst = current.screen === null;
+  showNavigation(screen);
+  main.setAttribute('aria-busy', 'true');
+  current = {screen, module: null, parameters, isShown: false};
+  const mine = current;
   try {
-    module = await screen.module();
-  } catch (error) {
-    return showError(error);
+    const module = await screen.module();
+    if (current !== mine) return;
+    current.module = module;
+  } catch {
+    return showError(new ApiError(0, 'The daemon does not answer.', null));
   }
-  current = {screen, module, parameters, isShown: false};
-  main.classList.toggle('loading', !isSame);
   await load();
-  main.classList.remove('loading');
-  if (!isSame) {
-    scrollTo(0, 0);
-    if (document.activeElement?.closest('#nav')) main.focus({preventScroll: true});
+  if (!isOther || isFirst || current !== mine) return;
+  scrollTo(0, 0);
+  main.focus({preventScroll: true});  // a screen reader reads the new screen
+}
+
+async function watchLight() {
+  try {
+    if (!document.hidden && !isAway && current.screen !== screens[0]) showStatus(await get('/v1/status'));
+  } catch {
+    setLight('unknown', 'the status is unknown');
   }
-}
-
-function setLight(tone, text) {
-  light.className = tone;
-  light.parentNode.title = text;
-}
-
-/** The same light as `inboxd status`, on every screen. Overview sends its own status here. */
-export function showStatus(status) {
-  const tone = status.findings.some((each) => each.severity === 'problem') ? 'bad' :
-    status.findings.some((each) => each.severity === 'warning') ? 'warn' : 'good';
-  setLight(tone, status.verdict);
-}
-
-async function watchStatus() {
-  if (!document.hidden && current.screen !== screens[0]) {
-    try {
-      showStatus(await get('/v1/status'));
-    } catch {
-      setLight('unknown', 'the status is unknown');
-    }
-  }
-  setTimeout(watchStatus, light_every_ms);
+  setTimeout(watchLight, light_ms);
 }
 
 addEventListener('hashchange', show);
+addEventListener('pointerdown', () => { isPressing = true; }, true);
+for (const end of ['pointerup', 'pointercancel', 'blur']) addEventListener(end, () => { isPressing = false; }, true);
 document.addEventListener('visibilitychange', () => document.hidden ? clearTimeout(timer) : current.module && load());
-document.addEventListener('inboxd-changed', () => load());
+document.addEventListener('inboxd-changed', load);
 document.getElementById('skip').addEventListener('click', () => main.focus());
-takeTokenFromAddress();
-showWho();
 show();
-setTimeout(watchStatus, 1000);
+watchLight();
