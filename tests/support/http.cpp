@@ -99,7 +99,8 @@ HttpAnswer RawConnection::receive(milliseconds within, bool has_body) {
     const std::string line = buffer_.substr(at, line_end - at);
     std::string name = line.substr(0, line.find(':'));
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    out.headers[name] = line.substr(std::min(line.find(':') + 2, line.size()));
+    const auto value = line.find_first_not_of(' ', line.find(':') + 1);
+    out.headers[name] = value == std::string::npos ? "" : line.substr(value);
     at = line_end + 2;
   }
   const std::size_t size =

@@ -1,0 +1,40 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "process/support/admin_fixture.hpp"
+#include "support/browser.hpp"
+
+namespace inboxd::support {
+
+/// A running daemon with the operators' page, and a browser. Change `admin.config` before `start`.
+class PageFixture final {
+ public:
+  explicit PageFixture(int partitions = 1, const std::string& more = "") : admin{partitions, more} {}
+
+  AdminFixture admin;
+  std::unique_ptr<DaemonProcess> daemon;
+  Browser browser;
+
+  void start() { daemon = admin.start(); }
+  std::string address() const { return "http://127.0.0.1:" + std::to_string(admin.port) + "/"; }
+
+  /// Opens the page with the token, as the link of `inboxd ui` does, and waits for a screen: `events?topic=a`.
+  void open(const std::string& screen = "", const std::string& credential = token, const std::string& actor = "alice@desk") {
+    browser.open(address() + "#token=" + credential + "&actor=" + actor);
+    shown("#/");
+    if (!screen.empty()) go(screen);
+  }
+  /// To another screen, in the same page.
+  void go(const std::string& screen) {
+    browser.run("location.hash = arguments[0]", {"#/" + screen});
+    shown("#/" + screen);
+  }
+  /// Waits until the screen shows its data.
+  void shown(const std::string& hash) {
+    browser.wait_for("document.querySelector('main')?.dataset.address === '" + hash +
+                     "' && !document.querySelector('main').hasAttribute('aria-busy')");
+  }
+};
+
+}  // namespace inboxd::support
