@@ -43,7 +43,7 @@ std::string file_name(const config::Admin& settings) {
   return "page-" + settings.listen.substr(settings.listen.rfind(':') + 1) + ".key";
 }
 
-/// Nobody else may put files there.
+/// No other user may put files there.
 bool is_own_folder(const std::filesystem::path& folder) {
   struct stat found {};
   return ::lstat(folder.c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid() &&

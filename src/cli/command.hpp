@@ -30,6 +30,7 @@ Command config_show_command();
 Command plugin_command();
 Command health_command();
 Command ui_command();
+Command tail_command();
 Command verify_command();
 Command explain_command();
 Command test_command();

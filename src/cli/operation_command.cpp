@@ -3,14 +3,12 @@
 #include <chrono>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <ostream>
 
 #include "cli/ask_daemon.hpp"
 #include "cli/interrupt.hpp"
-#include "cli/progress_line.hpp"
+#include "cli/operator.hpp"
 #include "cli/value_text.hpp"
-#include "inbox/connection.hpp"
 #include "operations/operation.hpp"
 
 namespace inboxd::cli {
@@ -18,56 +16,6 @@ namespace {
 
 using base::ExitCode;
 using operations::Answer;
-
-constexpr auto refresh_interval = std::chrono::seconds{2};
-
-/// Runs a command's operations, with a connection of its own.
-class Operator final {
- public:
-  Operator(const Session& session, const operations::Operation& operation, const config::Settings& settings,
-           Interrupt* interrupt)
-      : session_{session}, operation_{operation}, settings_{settings}, log_{command_log()} {
-    context_.name_space = settings.kafka.name_space;
-    context_.topics = settings.topics;
-    context_.retention = settings.retention;
-    for (const auto& handler : settings.handlers) context_.handlers.push_back(handler.name);
-    context_.actor = actor();
-    context_.follows = true;
-    if (interrupt != nullptr) {
-      context_.pause = [interrupt](std::chrono::milliseconds most) { return interrupt->wait(most); };
-    }
-    if (operation.needs == operations::Needs::database) {
-      if (interrupt == nullptr) watchdog_ = std::make_unique<inbox::Watchdog>();
-      connection_ = std::make_unique<inbox::Connection>(
-          settings.database, operation.verb, interrupt == nullptr ? *watchdog_ : interrupt->watchdog(), log_);
-      context_.connection = connection_.get();
-    }
-  }
-
-  /// Limits the next operation to the confirmed plan.
-  void agree(operations::Document plan) { context_.agreed = std::move(plan); }
-
-  Answer ask(const operations::Arguments& arguments) {
-    if (operation_.needs == operations::Needs::daemon) return ask_daemon(settings_, operation_, arguments);
-    ProgressLine line{session_.output};
-    context_.progress = [&](const operations::Progress& progress) { line.show(progress); };
-    try {
-      return operations::run(operation_, context_, arguments);
-    } catch (...) {
-      const auto failure = inbox::describe(std::current_exception());  // rethrows a bug
-      return operations::answer_for(failure, connection_ ? connection_->where() : "");
-    }
-  }
-
- private:
-  const Session& session_;
-  const operations::Operation& operation_;
-  const config::Settings& settings_;
-  base::Logger log_;
-  std::unique_ptr<inbox::Watchdog> watchdog_;  ///< null: that of the interrupt
-  std::unique_ptr<inbox::Connection> connection_;
-  operations::Context context_;
-};
 
 ExitCode show(const Session& session, const Answer& answer, Presenter presenter) {
   if (!answer.document.is_null()) {
@@ -131,33 +79,6 @@ ExitCode operate(const Session& session, const operations::Operation& operation,
   return show(session, worker.ask(arguments), presenter);
 }
 
-/// Whether `--watch` continues after this status: after problems, and while the database is away or busy.
-bool is_worth_watching(ExitCode code) {
-  return code == ExitCode::done || code == ExitCode::no || code == ExitCode::unavailable || code == ExitCode::try_again;
-}
-
-/// Repeats `status` until Ctrl-C, also while the database is unreachable.
-ExitCode watch(const Session& session, const operations::Operation& operation, const operations::Arguments& arguments) {
-  if (session.json) {
-    session.say("status: pass --watch or --json, not both");
-    return ExitCode::usage;
-  }
-  const auto loaded = session.load();
-  if (!loaded) return ExitCode::configuration;
-  Interrupt interrupt;
-  Operator worker{session, operation, loaded->settings, &interrupt};
-  const bool clears = session.output.look.width > 0;
-  do {
-    const Answer answer = worker.ask(arguments);
-    if (interrupt.wait(std::chrono::milliseconds{0})) break;  // the answer may have been cut off
-    std::string text = answer.document.is_null() ? "" : present_status(answer.document, session.output.look);
-    if (!answer.message.empty()) text += in_tone(one_line(answer.message), Tone::bad, session.output.look) + "\n";
-    session.output.out << (clears ? "\x1b[H\x1b[2J" : "") << text << (clears ? "" : "\n") << std::flush;
-    if (!is_worth_watching(answer.code)) return answer.code;
-  } while (session.output.out.good() && !interrupt.wait(refresh_interval));
-  return ExitCode::done;
-}
-
 }  // namespace
 
 Command command_of(operations::Operation operation, Presenter presenter, operations::Document agreed) {
@@ -171,9 +92,9 @@ Command command_of(operations::Operation operation, Presenter presenter, operati
 
 Command status_command(const operations::Operation& operation) {
   Command out = command_of(operation, present_status);
-  out.parameters.push_back({"watch", operations::Parameter::Kind::flag, "repeat every two seconds, until Ctrl-C"});
+  out.parameters.push_back({"watch", operations::Parameter::Kind::flag, "the whole screen, refreshed every two seconds, until q or Ctrl-C; in a pipe repeated texts"});
   out.run = [row = operation](Session& session, const operations::Arguments& arguments) {
-    return arguments.flag("watch") ? watch(session, row, arguments) : operate(session, row, arguments, present_status);
+    return arguments.flag("watch") ? watch_status(session) : operate(session, row, arguments, present_status);
   };
   return out;
 }
@@ -182,6 +103,7 @@ std::vector<Command> operation_commands() {
   const std::map<std::string, Presenter> presenters{{"events list", present_events},
                                                     {"events show", present_event},
                                                     {"events trace", present_trace},
+                                                    {"events failures", present_failures},
                                                     {"events retry", present_event_change},
                                                     {"events skip", present_event_change},
                                                     {"events forget", present_forgotten},

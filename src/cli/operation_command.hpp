@@ -12,6 +12,9 @@ Command command_of(operations::Operation operation, Presenter presenter, operati
 /// `status`, with `--watch`.
 Command status_command(const operations::Operation& operation);
 
+/// `status --watch`: the whole screen on a terminal, else the text again and again.
+base::ExitCode watch_status(const Session& session);
+
 /// Every operation as a command.
 std::vector<Command> operation_commands();
 

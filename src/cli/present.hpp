@@ -11,9 +11,11 @@ using Present = std::string(const operations::Document& document, const Look& lo
 using Presenter = Present*;
 
 Present present_status;
+/// Parts of it: the findings with their remedies; the daemons.
+Present present_findings, present_daemons;
 /// The field `sizes` of status.
 Present present_sizes;
-Present present_events, present_event, present_trace, present_event_change, present_forgotten;
+Present present_events, present_event, present_trace, present_failures, present_event_change, present_forgotten;
 Present present_dead_list, present_dead, present_dead_change, present_dead_edit;
 Present present_lanes, present_lanes_change;
 Present present_quarantine_list, present_quarantine, present_quarantine_change;

@@ -87,6 +87,12 @@ std::string pending_lines(const Document& document, const Look& look) {
 
 }  // namespace
 
+std::string present_failures(const Document& document, const Look& look) {
+  return present_rows(document.at("failures"), columns::failed_attempt,
+                      {"occurred_at", "handler", "event_id", "attempt", "error_class", "message", "duration_seconds"},
+                      look);
+}
+
 std::string present_candidates(const Document& events, const Look& look) {
   const auto adjust = [](std::string_view column, const Document&, Cell& cell) {
     if (column == "kafka" && cell.text.empty()) cell.text = "purged";

@@ -315,6 +315,12 @@ std::string present_restored(const Document& document, const Look& look) {
   return out + configured_by(document, "and run it within seconds", look);
 }
 
+std::string present_findings(const Document& status, const Look& look) { return findings(status, look); }
+
+std::string present_daemons(const Document& status, const Look& look) {
+  return instances(status.at("instances"), look);
+}
+
 std::string present_status(const Document& document, const Look& look) {
   const auto& partitions = document.at("topics");
   std::string out = findings(document, look) + "\n";

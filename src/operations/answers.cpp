@@ -288,6 +288,10 @@ Document partitions_seek() {
                  {"moved", flag("a daemon reads there within 15 s"), false}});
 }
 
+Document events_failures() {
+  return object({{"failures", list(schema_of(columns::failed_attempt))}});
+}
+
 Document audit_list() {
   return object({{"changes", list(schema_of(columns::change))}});
 }

@@ -23,6 +23,7 @@ DocumentSchema handlers_list, handlers_pause, handlers_resume, handlers_run, han
 DocumentSchema handlers_backfill;
 DocumentSchema partitions_list, partitions_accept_gap, partitions_accept_recreated, partitions_seek;
 DocumentSchema audit_list;
+DocumentSchema events_failures;
 DocumentSchema instance_show;
 DocumentSchema instance_paused;  ///< of `instance pause` and `instance resume`
 DocumentSchema check, config_show, config_reference, config_schema, migrate, version;

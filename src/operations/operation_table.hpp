@@ -30,8 +30,9 @@ OperationFunction handlers_backfill;
 OperationFunction partitions_list, partitions_accept_gap, partitions_accept_recreated;
 // seek_operation.cpp
 OperationFunction partitions_seek;
-// audit_operation.cpp
+// audit_operation.cpp, failure_operation.cpp
 OperationFunction audit_list;
+OperationFunction events_failures;
 // daemon_operations.cpp
 OperationFunction instance_show, instance_pause, instance_resume;
 OperationFunction check, config_show, config_reference, config_schema, version;

@@ -38,6 +38,17 @@ inline constexpr Column change[]{
     {"detail", json, "how many, by kind", "DETAIL", gives_way},
 };
 
+/// Of `events failures`.
+inline constexpr Column failed_attempt[]{
+    {"event_id", uuid, "", "EVENT"},
+    {"handler", text, "", "HANDLER"},
+    {"attempt", integer, "from 1", "ATTEMPT"},
+    {"occurred_at", time, "", "FAILED AT"},
+    {"error_class", text, "", "CLASS"},
+    {"message", text, "", "MESSAGE", gives_way},
+    maybe({"duration_seconds", seconds, "", "TOOK"}),
+};
+
 inline constexpr Column quarantined_record[]{
     {"quarantine_id", integer, "", "NUMBER"},
     {"reason", text, "", "REASON"},

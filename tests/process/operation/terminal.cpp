@@ -63,7 +63,7 @@ class TerminalProcess {
   pid_t child_ = 0;
 };
 
-constexpr std::string_view new_screen = "\x1b[H\x1b[2J";
+constexpr std::string_view new_screen = "\x1b[H";
 
 }  // namespace
 
@@ -90,6 +90,74 @@ TEST_CASE("status --watch shows a new screen with the changes every two seconds,
   CHECK(seen.find(new_screen, before) < seen.find("topic-4711", before));
   terminal.type("\x03");
   CHECK(terminal.wait_for_end() == 0);
+}
+
+TEST_CASE("status --watch opens a handler with its failures, and a failed event, and q restores the screen") {
+  DaemonFixture fixture{1};
+  fixture.set("fail_type", "Bad");
+  fixture.config.handlers[0].more = {"retry: {max_attempts: 1}"};
+  const auto daemon = fixture.start();
+  const std::string id = "bad00000-0000-4000-8000-000000000001";
+  fixture.kafka.produce({event_message(fixture.topic, id, "{}", "Bad")});
+  fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letter", 1);
+  const TempFolder folder;
+  write_file(folder / "inboxd.yaml", fixture.config.text());
+  TerminalProcess terminal{{daemon_program(), "--config", (folder / "inboxd.yaml").string(), "status", "--watch"}};
+  std::string seen;
+  const auto read_until = [&](const std::string& text) {
+    const auto before = seen.size();
+    wait_until("it shows " + text, [&] {
+      seen += terminal.read_some();
+      return seen.find(text, before) != std::string::npos;
+    }, patience, [&] { return seen; });
+  };
+  read_until("recorder");
+  terminal.type("\r");
+  read_until(id);
+  terminal.type("\r");
+  read_until("inboxd: event " + id);
+  terminal.type("\x1b");
+  read_until("inboxd: handler recorder");
+  terminal.type("q");
+  read_until("\x1b[?1049l");
+  CHECK(terminal.wait_for_end() == 0);
+}
+
+TEST_CASE("tail follows new events, and with --failed each failed attempt of a handler") {
+  DaemonFixture fixture{1};
+  fixture.set("fail_type", "Bad");
+  fixture.config.handlers[0].more = {"retry: {max_attempts: 2, base: 100ms, cap: 100ms}"};
+  const auto daemon = fixture.start();
+  fixture.produce(1, "Before");
+  fixture.wait_done();
+  const TempFolder folder;
+  write_file(folder / "inboxd.yaml", fixture.config.text());
+  const auto follow = [&](std::vector<std::string> more) {
+    std::vector<std::string> words{daemon_program(), "--config", (folder / "inboxd.yaml").string(), "tail"};
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<Process>(Command{.arguments = words, .out = folder / (more.empty() ? "all" : "failed")});
+  };
+  const auto all = follow({});
+  const auto failed = follow({"--failed", "--handler", "recorder"});
+  const std::string id = "bad00000-0000-4000-8000-000000000001";
+  int n = 0;
+  wait_until("tail shows a new event", [&] {  // it begins after its start
+    fixture.kafka.produce({event_message(fixture.topic, "600d0000-0000-4000-8000-00000000000" + std::to_string(n++ % 10), "{}", "Good")});
+    return read_file(folder / "all").find("Good") != std::string::npos;
+  });
+  fixture.kafka.produce({event_message(fixture.topic, id, "{}", "Bad")});
+  wait_until("both attempts are shown", [&] {
+    const auto text = read_file(folder / "failed");
+    return text.find("recorder attempt 1 ") != std::string::npos && text.find("recorder attempt 2 ") != std::string::npos;
+  }, patience, [&] { return read_file(folder / "failed"); });
+  wait_until("the event is shown", [&] { return read_file(folder / "all").find(id) != std::string::npos; });
+  const auto text = read_file(folder / "all");
+  CHECK(text.find(" Bad ") == text.rfind(" Bad "));  // once
+  CHECK(text.find("Before") == std::string::npos);
+  for (const auto& each : {all.get(), failed.get()}) {
+    each->signal(SIGINT);
+    CHECK(each->wait() == ExitStatus{0, 0});
+  }
 }
 
 TEST_CASE("Ctrl-C ends status --watch while the database hangs") {

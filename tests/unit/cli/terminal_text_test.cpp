@@ -82,5 +82,5 @@ TEST_CASE("progress shows the names in it without the control sequences of a ter
   std::ostringstream out, messages;
   const Output output{out, messages, {}, {}, true, false};
   ProgressLine{output}.show({"offsets of or\x1b[2Jders/0", 1, 2});
-  CHECK(messages.str() == "\roffsets of or\\x1b[2Jders/0 1 of 2\x1b[K\n");
+  CHECK(messages.str() == "\roffsets of or\\x1b[2Jders/0 1 of 2 ▕██████████░░░░░░░░░░▏\x1b[K\n");
 }

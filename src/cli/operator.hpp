@@ -1,0 +1,83 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/ask_daemon.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/session.hpp"
+#include "inbox/connection.hpp"
+#include "operations/operation.hpp"
+
+namespace inboxd::cli {
+
+/// Runs a command's operations, with a connection of its own.
+class Operator final {
+ public:
+  Operator(const Session& session, const operations::Operation& operation, const config::Settings& settings,
+           Interrupt* interrupt)
+      : session_{session}, operation_{operation}, settings_{settings}, log_{command_log()} {
+    context_.name_space = settings.kafka.name_space;
+    context_.topics = settings.topics;
+    context_.retention = settings.retention;
+    for (const auto& handler : settings.handlers) context_.handlers.push_back(handler.name);
+    context_.actor = actor();
+    context_.follows = true;
+    if (interrupt != nullptr) {
+      context_.pause = [interrupt](std::chrono::milliseconds most) { return interrupt->wait(most); };
+    }
+    if (operation.needs == operations::Needs::database) {
+      if (interrupt == nullptr) watchdog_ = std::make_unique<inbox::Watchdog>();
+      connection_ = std::make_unique<inbox::Connection>(
+          settings.database, operation.verb, interrupt == nullptr ? *watchdog_ : interrupt->watchdog(), log_);
+      context_.connection = connection_.get();
+    }
+  }
+
+  /// Limits the next operation to the confirmed plan.
+  void agree(operations::Document plan) { context_.agreed = std::move(plan); }
+
+  operations::Answer ask(const operations::Arguments& arguments) {
+    if (operation_.needs == operations::Needs::daemon) return ask_daemon(settings_, operation_, arguments);
+    ProgressLine line{session_.output};
+    context_.progress = [&](const operations::Progress& progress) { line.show(progress); };
+    try {
+      return operations::run(operation_, context_, arguments);
+    } catch (...) {
+      const auto failure = inbox::describe(std::current_exception());  // rethrows a bug
+      return operations::answer_for(failure, connection_ ? connection_->where() : "");
+    }
+  }
+
+ private:
+  const Session& session_;
+  const operations::Operation& operation_;
+  const config::Settings& settings_;
+  base::Logger log_;
+  std::unique_ptr<inbox::Watchdog> watchdog_;  ///< null: that of the interrupt
+  std::unique_ptr<inbox::Connection> connection_;
+  operations::Context context_;
+};
+
+/// Reads of several operations, each with a connection of its own that stays open.
+class Reader final {
+ public:
+  Reader(const Session& session, const config::Settings& settings, Interrupt& interrupt)
+      : session_{session}, settings_{settings}, interrupt_{interrupt}, table_{operations::operations()} {}
+
+  bool knows(const std::string& verb) const;
+  /// `given`: arguments by name, which must be valid.
+  operations::Answer ask(const std::string& verb, const std::map<std::string, std::vector<std::string>>& given = {});
+
+ private:
+  const Session& session_;
+  const config::Settings& settings_;
+  Interrupt& interrupt_;
+  const std::vector<operations::Operation> table_;
+  std::map<std::string, std::unique_ptr<Operator>> open_;
+};
+
+}  // namespace inboxd::cli

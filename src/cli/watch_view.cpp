@@ -1,0 +1,208 @@
+#include "cli/watch_view.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "cli/present.hpp"
+#include "cli/value_text.hpp"
+
+namespace inboxd::cli {
+namespace {
+
+constexpr std::size_t most_rates = 40;
+
+void add_text(WatchScreen& screen, const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = std::min(text.find('\n', at), text.size());
+    screen.lines.push_back({text.substr(at, end - at), ""});
+    at = end + 1;
+  }
+}
+
+/// A table's lines: the first has the titles, and each further one opens `opens[i]`.
+void add_table(WatchScreen& screen, const std::string& text, const std::vector<std::string>& opens) {
+  const std::size_t before = screen.lines.size();
+  add_text(screen, text);
+  for (std::size_t i = 0; i < opens.size() && before + 1 + i < screen.lines.size(); ++i) {
+    screen.lines[before + 1 + i].opens = opens[i];
+  }
+}
+
+std::string rate_text(double rate) {
+  return rate < 10 && rate > 0 ? std::to_string(std::round(rate * 10) / 10).substr(0, 3)
+                               : number_text(std::llround(rate));
+}
+
+/// The known values of a series of `history show`.
+std::deque<double> known_values(const operations::Document& series) {
+  std::deque<double> out;
+  for (const auto& value : series) out.push_back(value.is_number() ? value.get<double>() : 0);
+  while (out.size() > most_rates) out.pop_front();
+  return out;
+}
+
+std::string series_of(const operations::Document& history, const std::string& handler, const char* name, bool as_spark) {
+  if (!history.is_object() || !history.contains("handlers") || !history.at("handlers").contains(handler)) return "";
+  const auto& of_handler = history.at("handlers").at(handler);
+  if (!of_handler.contains(name) || of_handler.at(name).empty()) return "";
+  const auto values = known_values(of_handler.at(name));
+  return as_spark ? spark_text(values) : rate_text(values.back());
+}
+
+std::string topics_text(const operations::Document& status, const WatchedRates& rates, const Look& look) {
+  struct Sum {
+    std::int64_t partitions = 0, lag = 0, halted = 0;
+    bool is_known = true;
+  };
+  std::map<std::string, Sum> topics;
+  for (const auto& partition : status.at("topics")) {
+    if (!partition.at("is_newest").get<bool>()) continue;
+    Sum& sum = topics[text_at(partition, "topic")];
+    ++sum.partitions;
+    sum.halted += partition.at("halted_reason").is_null() ? 0 : 1;
+    if (partition.at("lag").is_null()) sum.is_known = false;
+    else sum.lag += partition.at("lag").get<std::int64_t>();
+  }
+  Table table{{{"TOPIC", Align::left, true}, {"PARTITIONS", Align::right}, {"LAG", Align::right},
+               {"IN/S", Align::right}, {"LAST MINUTES"}, {"HALTED", Align::right}}};
+  for (const auto& [topic, sum] : topics) {
+    const auto rate = rates.by_topic().find(topic);
+    const bool has_rate = rate != rates.by_topic().end() && !rate->second.empty();
+    table.add({{topic},
+               {number_text(sum.partitions)},
+               sum.is_known ? Cell{number_text(sum.lag), sum.lag > 0 ? Tone::warning : Tone::plain} : Cell{"?", Tone::warning},
+               {has_rate ? rate_text(rate->second.back()) : ""},
+               {has_rate ? spark_text(rate->second) : ""},
+               {number_text(sum.halted), sum.halted > 0 ? Tone::bad : Tone::plain}});
+  }
+  return table.text(look);
+}
+
+void add_handlers(WatchScreen& screen, const operations::Document& status, const operations::Document& history,
+                  const Look& look) {
+  Table table{{{"HANDLER", Align::left, true}, {"DONE/S", Align::right}, {"LAST HOUR"}, {"DUE", Align::right},
+               {"CALLS", Align::right}, {"RETRYING", Align::right}, {"WAITING", Align::right},
+               {"OLDEST", Align::right}, {"DEAD", Align::right}, {"", Align::left, true}}};
+  std::vector<std::string> names;
+  for (const auto& handler : status.at("handlers")) {
+    const std::string name = text_at(handler, "handler");
+    const bool is_run = !handler.at("running_calls").is_null();
+    const auto tone = [&](const char* key, Tone bad) {
+      return handler.at(key).is_number() && handler.at(key).get<std::int64_t>() > 0 ? bad : Tone::plain;
+    };
+    table.add({{name},
+               {series_of(history, name, "done_per_s", false)},
+               {series_of(history, name, "done_per_s", true)},
+               {count_at(handler, "due")},
+               {is_run ? number_at(handler, "running_calls") + "/" + number_at(handler, "concurrency") : ""},
+               {count_at(handler, "retrying"), tone("retrying", Tone::warning)},
+               {count_at(handler, "waiting")},
+               {age_at(handler, "oldest_due_age_seconds")},
+               {count_at(handler, "dead"), tone("dead", Tone::bad)},
+               handler.at("paused_reason").is_null() ? Cell{""} : Cell{"PAUSED: " + text_at(handler, "paused_reason"), Tone::bad}});
+    names.push_back(name);
+  }
+  if (!names.empty()) add_table(screen, table.text(look), names);
+}
+
+}  // namespace
+
+void WatchedRates::add(const operations::Document& status, std::chrono::milliseconds now) {
+  std::map<std::string, std::int64_t> sums;
+  for (const auto& partition : status.at("topics")) {
+    const auto& position = partition.at("position");
+    if (position.is_number()) sums[text_at(partition, "topic")] += position.get<std::int64_t>();
+  }
+  const double seconds = static_cast<double>((now - last_).count()) / 1000;
+  for (const auto& [topic, sum] : sums) {
+    const auto before = positions_.find(topic);
+    if (before == positions_.end() || seconds <= 0) continue;
+    auto& rates = rates_[topic];
+    rates.push_back(std::max(0.0, static_cast<double>(sum - before->second) / seconds));  // a seek goes back
+    if (rates.size() > most_rates) rates.pop_front();
+  }
+  positions_ = std::move(sums);
+  last_ = now;
+}
+
+std::string spark_text(const std::deque<double>& values) {
+  static constexpr std::array<const char*, 8> steps{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  const double top = values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+  std::string out;
+  for (const double value : values) {
+    const double share = top > 0 ? std::clamp(value / top, 0.0, 1.0) : 0;
+    out += steps[static_cast<std::size_t>(std::lround(share * 7))];
+  }
+  return out;
+}
+
+WatchScreen overview_screen(const operations::Document& status, const operations::Document& history,
+                            const WatchedRates& rates, const Look& look) {
+  WatchScreen out;
+  add_text(out, present_findings(status, look));
+  out.lines.push_back({});
+  add_text(out, topics_text(status, rates, look));
+  out.lines.push_back({});
+  add_handlers(out, status, history, look);
+  out.lines.push_back({});
+  add_text(out, present_daemons(status, look));
+  return out;
+}
+
+WatchScreen handler_screen(const std::string& handler, const operations::Document& dead,
+                           const operations::Document& failures, const Look& look) {
+  WatchScreen out;
+  add_text(out, in_tone("Failed attempts of the last hour", Tone::strong, look) + "\n");
+  Table attempts{{{"AT"}, {"EVENT"}, {"ATTEMPT", Align::right}, {"CLASS"}, {"MESSAGE", Align::left, true}}};
+  std::vector<std::string> events;
+  if (failures.is_object() && failures.contains("failures")) {
+    for (const auto& each : failures.at("failures")) {
+      attempts.add({{time_at(each, "occurred_at")}, {text_at(each, "event_id")}, {number_at(each, "attempt")},
+                    {text_at(each, "error_class")}, {text_at(each, "message")}});
+      events.push_back(text_at(each, "event_id"));
+    }
+  }
+  if (events.empty()) add_text(out, "none\n");
+  else add_table(out, attempts.text(look), events);
+  out.lines.push_back({});
+  add_text(out, in_tone("Dead letters", Tone::strong, look) + "\n");
+  Table letters{{{"NUMBER", Align::right}, {"DIED AT"}, {"EVENT"}, {"CLASS"}, {"MESSAGE", Align::left, true}}};
+  std::vector<std::string> ids;
+  if (dead.is_object() && dead.contains("dead_letters")) {
+    for (const auto& each : dead.at("dead_letters")) {
+      letters.add({{number_at(each, "dead_letter_id")}, {time_at(each, "died_at")}, {text_at(each, "event_id")},
+                   {text_at(each, "error_class")}, {text_at(each, "message")}});
+      ids.push_back(text_at(each, "event_id"));
+    }
+  }
+  if (ids.empty()) add_text(out, "none of handler " + one_line(handler) + "\n");
+  else add_table(out, letters.text(look), ids);
+  return out;
+}
+
+WatchScreen text_screen(const std::string& text) {
+  WatchScreen out;
+  add_text(out, text);
+  return out;
+}
+
+std::string framed(const WatchScreen& screen, std::size_t selected, const std::string& title, const std::string& foot,
+                   Terminal::Size size, const Look& look) {
+  std::vector<std::size_t> openable;
+  for (std::size_t i = 0; i < screen.lines.size(); ++i) {
+    if (!screen.lines[i].opens.empty()) openable.push_back(i);
+  }
+  const std::size_t room = size.lines > 3 ? size.lines - 3 : 1;
+  const std::size_t marked = openable.empty() ? screen.lines.size() : openable[std::min(selected, openable.size() - 1)];
+  std::size_t first = openable.empty() ? std::min(selected, screen.lines.size() > room ? screen.lines.size() - room : 0) : 0;
+  if (!openable.empty() && marked >= room) first = marked - room + 1;
+  std::string out = in_tone(clipped(title, size.columns), Tone::strong, look) + "\n\n";
+  for (std::size_t i = first; i < screen.lines.size() && i < first + room; ++i) {
+    out += (i == marked ? "\x1b[7m" + screen.lines[i].text + "\x1b[0m" : screen.lines[i].text) + "\n";
+  }
+  for (std::size_t i = std::min(screen.lines.size() - first, room); i < room; ++i) out += "\n";
+  return out + in_tone(clipped(foot, size.columns), Tone::faint, look);
+}
+
+}  // namespace inboxd::cli
