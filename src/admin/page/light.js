@@ -1,5 +1,6 @@
-// The light beside the name, on every screen: the same as `inboxd status`.
+// The light beside the name, on every screen: the same judgement as `inboxd status`, and yellow for an hour after a crash.
 const light = document.getElementById('light');
+const crash_seconds = 3_600;
 
 export function setLight(tone, text) {
   light.className = tone;
@@ -7,8 +8,23 @@ export function setLight(tone, text) {
   light.parentNode.setAttribute('aria-label', 'inboxd, overview: ' + text);
 }
 
-/** `good`, `warn` or `bad`; of /v1/status. */
-export const toneOf = ({findings}) => findings.some(({severity}) => severity === 'problem') ? 'bad' :
-  findings.some(({severity}) => severity === 'warning') ? 'warn' : 'good';
+/** Instances that went away within the last hour without a word. */
+export const crashesOf = ({instances}) => instances.filter((each) => each.is_gone && each.unseen_seconds < crash_seconds);
 
-export const showStatus = (status) => setLight(toneOf(status), status.verdict);
+/** `good`, `warn` or `bad`; of /v1/status. */
+export const toneOf = (status) => status.findings.some(({severity}) => severity === 'problem') ? 'bad' :
+  status.findings.length > 0 || crashesOf(status).length > 0 ? 'warn' : 'good';
+
+const plural = (count, one) => `${count} ${one}${count === 1 ? '' : 's'}`;
+
+/** A sentence: `2 problems, 1 remark`. */
+export function sentenceOf(status) {
+  const problems = status.findings.filter(({severity}) => severity === 'problem').length;
+  const remarks = status.findings.length - problems;
+  const crashes = crashesOf(status).length;
+  const parts = [problems && plural(problems, 'problem'), remarks && plural(remarks, 'remark'),
+                 crashes && plural(crashes, 'crash').replace(/hs$/, 'hes') + ' within the last hour'].filter(Boolean);
+  return parts.length === 0 ? 'All is well' : (problems ? '' : 'No problems; ') + parts.join(', ');
+}
+
+export const showStatus = (status) => setLight(toneOf(status), sentenceOf(status));

@@ -1,15 +1,73 @@
-// Is anything wrong? Does it keep up?
+// Is anything wrong? Does it keep up? What changed?
 import {get} from '../api.js';
 import {h} from '../dom.js';
-import {showStatus, toneOf} from '../light.js';
+import {ago, number, time} from '../format.js';
+import {crashesOf, sentenceOf, showStatus, toneOf} from '../light.js';
+import {copyCommand, remedyButtons, remedyText} from '../remedies.js';
+import {changes} from '../overview/changes.js';
+import {daemons} from '../overview/daemons.js';
+import {flow} from '../overview/flow.js';
+import {handlers} from '../overview/handlers.js';
 
 export const title = 'Overview';
 export const refreshMs = 3_000;
 
-export async function load(parameters, {signal}) {
-  const status = await get('/v1/status', {}, {signal});
+/** Without the history, its figures are unknown. */
+const no_history = {steps: 0, step_s: 10, topics: {}, handlers: {}, marks: [], crashes: [], end: null};
+
+export async function load({span}, {signal}) {
+  const [status, history] = await Promise.all([
+    get('/v1/status', {}, {signal}),
+    get('/v1/history', {span: span === '24h' ? '24h' : '1h'}, {signal}).catch((error) => {
+      if (error.status === 404 || error.status === 503) return no_history;
+      throw error;
+    })]);
   showStatus(status);
-  return {status};
+  return {status, history};
 }
 
-export const render = ({status}) => h('p', {class: 'verdict ' + toneOf(status)}, status.verdict);
+export function render({status, history}, {span}) {
+  return [verdict(status), findings(status), isEmpty(status) ? firstSteps(status) : null, flow(status, history),
+          handlers(status, history), daemons(status), changes(history, span === '24h' ? '24h' : '1h')];
+}
+
+const earliest = (list) => list.map(({since}) => since).filter(Boolean).sort()[0];
+
+function verdict(status) {
+  const problems = status.findings.filter(({severity}) => severity === 'problem');
+  const since = earliest(problems.length > 0 ? problems : status.findings) ?? null;
+  return h('p', {class: 'verdict ' + toneOf(status), role: 'status'}, h('strong', {}, sentenceOf(status)),
+           since ? h('span', {class: 'since'}, 'since ', time(since), `, ${ago(since)}`) : null);
+}
+
+function findings(status) {
+  const crashed = crashesOf(status).map(({host, process_id, last_seen_at, trouble}) => ({
+    severity: 'remark', kind: 'crash', since: last_seen_at, remedy: null,
+    message: `${host} (process ${process_id}) went away without a word` + (trouble ? '\n' + trouble : '')}));
+  const all = [...status.findings, ...crashed];
+  return all.length === 0 ? null : h('section', {class: 'cards', 'aria-label': 'Findings'}, all.map(card));
+}
+
+/** The first line says what; the rest is an error, verbatim. */
+function card({severity, kind, message, remedy, since}) {
+  const [what, ...more] = message.split('\n');
+  return h('article', {class: 'card finding ' + (severity === 'problem' ? 'bad' : 'warn'), 'data-key': kind + what.replace(/\d+/g, '#')},
+    h('h2', {}, h('span', {class: 'unseen'}, severity + ': '), what),
+    more.length > 0 ? h('pre', {}, more.join('\n')) : null,
+    h('p', {class: 'faint'}, since ? ['Since ', time(since), `, ${ago(since)}. `] : null, remedy ? [remedyText(capital(remedy)), '.'] : null),
+    remedy ? h('div', {class: 'buttons'}, remedyButtons(remedy)) : null);
+}
+
+const capital = (text) => text.startsWith('inboxd ') ? text : text[0].toUpperCase() + text.slice(1);
+
+const isEmpty = ({topics, quarantined}) => quarantined === 0 && topics.every(({position}) => !position);
+
+function firstSteps({topics, handlers: known}) {
+  const topic = topics.find(({source}) => source === 'kafka')?.topic ?? topics[0]?.topic;
+  const send = `kafka-console-producer.sh --bootstrap-server BROKERS --topic ${topic ?? 'TOPIC'}`;
+  return h('section', {class: 'empty steps'}, h('h2', {}, 'Nothing has arrived yet'),
+    topic ? h('p', {}, 'Send the first record to topic ', h('code', {}, topic), ', such as ', h('code', {}, '{"orderId": "A-1"}'), ':') :
+            h('p', {}, 'No partition is known yet. If this stays, ', h('code', {}, 'inboxd check'), ' names the reason.'),
+    topic ? h('p', {}, h('code', {}, send), ' ', copyCommand(send)) : null,
+    h('p', {class: 'faint'}, `Within a second it is an event here, and ${known.length === 1 ? known[0].handler + ' gets' : number(known.length) + ' handlers get'} it.`));
+}
