@@ -9,7 +9,8 @@ select x.dead_letter_id, h.name as handler, x.state, x.attempts,
        (extract(epoch from x.occurred_at) * 1000000)::bigint as occurred_at,
        (extract(epoch from x.kafka_timestamp) * 1000000)::bigint as kafka_timestamp,
        (extract(epoch from x.deliver_at) * 1000000)::bigint as deliver_at,
-       (extract(epoch from x.received_at) * 1000000)::bigint as received_at, x.payload, x.headers
+       (extract(epoch from x.received_at) * 1000000)::bigint as received_at, x.payload, x.decoded,
+       x.headers
 from inbox.dead_letter x join inbox.handler h using (handler_id) join inbox.shard s using (shard_id)
 where x.dead_letter_id = any ($1::bigint[]) or x.event_id = any ($2::uuid[])
 order by x.died_at, x.dead_letter_id limit 100

@@ -1,6 +1,7 @@
 -- Dead letters by handler $1 (null: all), event types $2 and classes of the last error $3 (LIKE patterns; none: all),
--- text in the last message $4, time of death in [$5, $6), and key $7 (null: all); newest first, at most $8. No payload;
--- keys up to the length shown. No locks. Index: dead_letter_handler.
+-- text in the last message $4, time of death in [$5, $6), and key $7 (null: all); newest first, at most $8. After dead
+-- letter $10, which died at $9 (null: from the newest); $6 must be just after $9. No payload; keys up to the length
+-- shown. No locks. Index: dead_letter_handler.
 select x.dead_letter_id, h.name as handler, x.state, x.attempts,
        (extract(epoch from x.died_at) * 1000000)::bigint as died_at,
        coalesce(x.reasons -> -1 ->> 'error_class', '') as error_class,
@@ -20,7 +21,9 @@ cross join lateral (
     and ($5::bigint is null or x.died_at >= 'epoch'::timestamptz + $5::bigint * interval '1 us')
     and ($6::bigint is null or x.died_at < 'epoch'::timestamptz + $6::bigint * interval '1 us')
     and ($7::bytea is null or x.key = $7::bytea)
-  order by x.died_at desc limit $8::bigint) x
+    and ($9::bigint is null or x.died_at < 'epoch'::timestamptz + $9::bigint * interval '1 us'
+         or x.dead_letter_id < $10::bigint)
+  order by x.died_at desc, x.dead_letter_id desc limit $8::bigint) x
 join inbox.shard s using (shard_id)
 where $1::text is null or h.name = $1::text
 order by x.died_at desc, x.dead_letter_id desc limit $8::bigint

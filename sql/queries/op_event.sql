@@ -5,7 +5,8 @@ select e.shard_id, s.topic, s.partition, e."offset", e.event_id, coalesce(e.sour
        (extract(epoch from e.occurred_at) * 1000000)::bigint as occurred_at,
        (extract(epoch from e.kafka_timestamp) * 1000000)::bigint as kafka_timestamp,
        (extract(epoch from e.deliver_at) * 1000000)::bigint as deliver_at,
-       (extract(epoch from e.received_at) * 1000000)::bigint as received_at, e.payload, e.headers
+       (extract(epoch from e.received_at) * 1000000)::bigint as received_at, e.payload, e.decoded,
+       e.headers
 from inbox.event e join inbox.shard s using (shard_id)
 where e.shard_id = $1::int and e."offset" = $2::bigint
   and e.received_at >= coalesce('epoch'::timestamptz + $3::bigint * interval '1 us', '-infinity')

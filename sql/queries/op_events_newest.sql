@@ -1,5 +1,6 @@
 -- The newest events of shards $1, received in [$2, $3), of types $4 (LIKE patterns; none: all), at most $6 in all. With
--- key $9 (null: any); for handler $10 (null: any) and in its states $11 (none: any), if $12.
+-- key $9 (null: any); for handler $10 (null: any) and in its states $11 (none: any), if $12. After the event received
+-- at $14 of shard $15 at offset $16 in the order of the answer (null: from the newest); $3 must be just after $14.
 -- Looks at no more than $5 events of a shard; if $13, at $5 events of the key alone, by index event_key
 -- (sql/README.md). Returns at least one row: how many were looked at, the oldest of them, and the time from which no
 -- event can be missing (null: none is). $7 and $8: the days around.
@@ -50,6 +51,8 @@ looked as materialized (
     where e.shard_id = s.shard_id and e."offset" < coalesce(ends."offset", 9223372036854775807)
       and e.received_at >= 'epoch'::timestamptz + $7::bigint * interval '1 us'
       and e.received_at < 'epoch'::timestamptz + $3::bigint * interval '1 us'
+      and ($14::bigint is null or e.received_at < 'epoch'::timestamptz + $14::bigint * interval '1 us'
+           or s.shard_id > $15::int or s.shard_id = $15::int and e."offset" < $16::bigint)
     order by e."offset" desc limit $5::bigint) e
   cross join lateral (select e.received_at >= 'epoch'::timestamptz + $2::bigint * interval '1 us' as inside) x
   where not $13::boolean
@@ -61,6 +64,8 @@ looked as materialized (
      and e.shard_id = any ($1::int[])
      and e.received_at >= 'epoch'::timestamptz + $2::bigint * interval '1 us'
      and e.received_at < 'epoch'::timestamptz + $3::bigint * interval '1 us'
+     and ($14::bigint is null or e.received_at < 'epoch'::timestamptz + $14::bigint * interval '1 us'
+          or e.shard_id > $15::int or e.shard_id = $15::int and e."offset" < $16::bigint)
    order by e.received_at desc limit $5::bigint)),
 bounds as materialized (
   select shard_id, min("offset") as low, max("offset") as high,

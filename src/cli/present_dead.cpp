@@ -120,7 +120,13 @@ std::string present_lanes_change(const Document& document, const Look& look) {
 }
 
 std::string present_quarantine_list(const Document& document, const Look& look) {
-  return present_rows(document.at("records"), columns::quarantined_record,
+  std::string out;
+  if (document.contains("groups") && !document.at("groups").empty()) {
+    out = present_rows(document.at("groups"), columns::quarantine_group,
+                       {"records", "topic", "reason", "first_received_at", "last_received_at", "detail"}, look) +
+          "\n";
+  }
+  return out + present_rows(document.at("records"), columns::quarantined_record,
                       {"quarantine_id", "received_at", "kafka", "reason", "payload_size", "detail"}, look,
                       [](std::string_view column, const Document&, Cell& cell) {
                         if (column == "reason") cell.tone = Tone::warning;

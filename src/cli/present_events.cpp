@@ -122,6 +122,10 @@ std::string present_content(const Document& record, const Look& look) {
   const std::string text = bytes_at(record, "payload");
   out += escaped_lines(base::shorten(text, max_payload), "  ");
   if (text.size() > max_payload) out += in_tone("  (--json shows all of it)", Tone::faint, look) + "\n";
+  if (const auto decoded = record.find("decoded"); decoded != record.end()) {
+    out += in_tone("decoded", Tone::faint, look) + "\n" +
+           escaped_lines(base::shorten(decoded->get<std::string>(), max_payload), "  ");
+  }
   return out;
 }
 

@@ -22,7 +22,10 @@ Document with_content(Document summary) {
   return extended(std::move(summary), {{"headers", headers()}, {"payload", or_null(bytes())}});
 }
 
-Document whole_event() { return with_content(schema_of(columns::event_summary)); }
+Document whole_event() {
+  return extended(with_content(schema_of(columns::event_summary)),
+                  {{"decoded", text("the JSON of the payload, if its topic has a format"), false}});
+}
 
 /// An event as far as it is known: place and id alone, if it is purged and not dead.
 Document event_on_record() {

@@ -10,6 +10,8 @@ using namespace schema;
 
 Field did_you_mean() { return {"did_you_mean", text("the nearest known name"), false}; }
 
+Document next() { return or_null(text("for `before` of the next page; null: the list has ended")); }
+
 Field dry_run() { return {"dry_run", flag("nothing was changed")}; }
 
 Field refused_partitions() { return {"partitions", list(reference("Partition")), false}; }
@@ -69,6 +71,7 @@ Document events_list() {
                  {"back_to", or_null(time("of the oldest event searched")), false},
                  {"complete", flag("false: the search reached its limit, there may be more"), false},
                  {"next_until", or_null(time("to search on from there; null: complete")), false},
+                 {"next", next(), false},
                  did_you_mean()});
 }
 
@@ -120,6 +123,7 @@ Document dead_list() {
   return object({{"total", integer()},
                  {"groups", list(schema_of(columns::dead_group))},
                  {"dead_letters", list(reference("DeadLetterSummary"))},
+                 {"next", next(), false},
                  did_you_mean()});
 }
 
@@ -182,7 +186,12 @@ Document outbox_change() {
                  did_you_mean()});
 }
 
-Document quarantine_list() { return object({{"records", list(reference("QuarantinedRecord"))}, did_you_mean()}); }
+Document quarantine_list() {
+  return object({{"records", list(reference("QuarantinedRecord"))},
+                 {"groups", list(schema_of(columns::quarantine_group)), false},
+                 {"next", next(), false},
+                 did_you_mean()});
+}
 
 Document quarantine_show() { return object({{"records", list(reference("WholeQuarantinedRecord"))}}); }
 

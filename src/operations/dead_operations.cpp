@@ -8,6 +8,7 @@
 #include "operations/key_argument.hpp"
 #include "operations/late_decoding.hpp"
 #include "operations/operation_table.hpp"
+#include "operations/page_mark.hpp"
 #include "operations/unknown_name.hpp"
 
 namespace inboxd::operations {
@@ -183,20 +184,32 @@ Answer work_through(Context& context, const Arguments& arguments, const Task& ta
   return out;
 }
 
+void continue_after(DeadFilter& filter, const PageMark& mark) {
+  filter.after = DeadRank{mark[0], mark[1]};
+  filter.died.until = std::min(filter.died.until.value_or(mark[0] + 1), mark[0] + 1);
+}
+
+Document mark_of(const DeadRank& last) { return text_of_mark({last.died_at, last.dead_letter_id}); }
+
 }  // namespace
 
 Answer functions::dead_list(Context& context, const Arguments& arguments) {
-  const auto [filter, refusal] = read_filter("dead list", arguments);
+  auto [filter, refusal] = read_filter("dead list", arguments);
   if (refusal) return *refusal;
+  const auto before = read_before("dead list", arguments, 2);
+  if (before.refusal) return *before.refusal;
   const auto by = arguments.text("group-by");
   if (by && *by != "error" && *by != "type" && *by != "handler") {
     return {base::ExitCode::usage, nullptr, "dead list: --group-by takes error, type or handler"};
   }
   const auto limit = *arguments.number("limit");
   auto found = group_dead(*context.connection, filter, by, by ? limit : max_groups);
-  Document letters = by ? Document::array() : list_dead(*context.connection, filter, limit);
-  Document document{
-      {"total", found.letters}, {"groups", std::move(found.groups)}, {"dead_letters", std::move(letters)}};
+  if (before.mark) continue_after(filter, *before.mark);
+  const DeadList list = by ? DeadList{} : list_dead(*context.connection, filter, limit);
+  Document document{{"total", found.letters},
+                    {"groups", std::move(found.groups)},
+                    {"dead_letters", list.letters},
+                    {"next", std::ssize(list.letters) < limit || by ? Document(nullptr) : mark_of(list.last)}};
   if (found.letters > 0) return {base::ExitCode::done, std::move(document), ""};
   return nothing_matches(context, arguments, std::move(document), "no dead letter matches");
 }

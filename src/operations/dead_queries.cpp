@@ -59,12 +59,17 @@ Replayed bring_back(inbox::Connection& connection, const inbox::Statement& state
 
 }  // namespace
 
-Document list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit) {
-  Document out = Document::array();
-  const pqxx::params parameters{parameters_of(filter), limit};
+DeadList list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit) {
+  DeadList out;
+  pqxx::params parameters{parameters_of(filter), limit};
+  if (filter.after)
+    parameters.append(pqxx::params{filter.after->died_at, filter.after->dead_letter_id});
+  else
+    parameters.append(pqxx::params{nullptr, nullptr});
   for (const auto& row : inbox::run_read(connection, inbox::statements::op_dead_list, parameters)) {
-    out.push_back(read_row(row, columns::dead_letter));
-    out.back()["event"] = read_row(row, columns::event_summary);
+    out.letters.push_back(read_row(row, columns::dead_letter));
+    out.letters.back()["event"] = read_row(row, columns::event_summary);
+    out.last = {row["died_at"].as<event::Microseconds>(), row["dead_letter_id"].as<std::int64_t>()};
   }
   return out;
 }

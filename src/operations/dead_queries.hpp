@@ -21,6 +21,12 @@ struct DeadLetter {
   StoredEvent event;  ///< whole
 };
 
+/// The place of a dead letter in a list: the newest first, then the highest number first.
+struct DeadRank {
+  event::Microseconds died_at = 0;
+  std::int64_t dead_letter_id = 0;
+};
+
 /// Selects dead letters. Every given field must match.
 struct DeadFilter {
   std::optional<std::string> handler;      ///< name or alias
@@ -29,12 +35,17 @@ struct DeadFilter {
   std::optional<std::string> message;      ///< part of the last attempt's message, in any case
   Period died;
   std::optional<std::string> key;             ///< bytes
+  std::optional<DeadRank> after;              ///< for a list: only dead letters that come later in it
   RowIds dead_letter_ids;  ///< dead letters with these or with event_ids; both empty: any
   std::vector<base::Uuid> event_ids;
 };
 
 /// The newest dead letters, as columns::dead_letter, with their events. Ignores the ids.
-Document list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit);
+struct DeadList {
+  Document letters = Document::array();
+  DeadRank last;  ///< of the last of them
+};
+DeadList list_dead(inbox::Connection& connection, const DeadFilter& filter, std::int64_t limit);
 
 /// Whole dead letters.
 std::vector<DeadLetter> find_dead(inbox::Connection& connection, const RowIds& dead_letter_ids,

@@ -12,6 +12,7 @@
 #include "operations/handler_agreement.hpp"
 #include "operations/key_argument.hpp"
 #include "operations/operation_table.hpp"
+#include "operations/page_mark.hpp"
 #include "operations/partition_queries.hpp"
 #include "operations/unknown_name.hpp"
 
@@ -209,6 +210,15 @@ std::string about_rest(const EventsFilter& filter, const NewestEvents& found) {
   return out + "search on with --until " + config::time_text(*found.next_until) + ", or raise --search";
 }
 
+void continue_after(EventsFilter& filter, const PageMark& mark) {
+  filter.after = EventRank{mark[0], static_cast<std::int32_t>(mark[1]), mark[2]};
+  filter.received.until = std::min(filter.received.until.value_or(mark[0] + 1), mark[0] + 1);
+}
+
+Document mark_of(const StoredEvent& event) {
+  return text_of_mark({event.received_at, event.shard_id, event.offset});
+}
+
 }  // namespace
 
 Answer functions::events_list(Context& context, const Arguments& arguments) {
@@ -231,7 +241,11 @@ Answer functions::events_list(Context& context, const Arguments& arguments) {
   filter.handler = arguments.text("handler");
   filter.states = arguments.texts("state");
   filter.received = {arguments.time("since"), arguments.time("until")};
-  const auto found = newest_events(connection, filter, *arguments.number("limit"), *arguments.number("search"));
+  const auto before = read_before("events list", arguments, 3);
+  if (before.refusal) return *before.refusal;
+  if (before.mark) continue_after(filter, *before.mark);
+  const auto limit = *arguments.number("limit");
+  const auto found = newest_events(connection, filter, limit, *arguments.number("search"));
   Document events = Document::array();
   for (const auto& event : found.events) events.push_back(event.document);
   Answer out;
@@ -243,7 +257,8 @@ Answer functions::events_list(Context& context, const Arguments& arguments) {
                        {"looked_at", found.looked_at},
                        {"back_to", time_of(found.back_to)},
                        {"complete", !found.next_until},
-                       {"next_until", time_of(found.next_until)}};
+                       {"next_until", time_of(found.next_until)},
+                       {"next", std::ssize(found.events) < limit ? Document(nullptr) : mark_of(found.events.back())}};
   if (!out.document.is_null()) document.update(out.document);
   out.document = std::move(document);
   return out;
@@ -266,6 +281,7 @@ Answer functions::events_trace(Context& context, const Arguments& arguments) {
     Document event = event_document(file);
     event.erase("payload");
     event.erase("headers");
+    event.erase("decoded");
     return Document{{"event", std::move(event)}, {"timeline", timeline_of(file)}, {"handlers", handler_states(file)}};
   });
 }

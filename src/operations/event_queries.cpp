@@ -65,6 +65,11 @@ Found read_found(const pqxx::result& rows) {
   return out;
 }
 
+pqxx::params parameters_of(const std::optional<EventRank>& rank) {
+  if (!rank) return pqxx::params{nullptr, nullptr, nullptr};
+  return pqxx::params{rank->received_at, rank->shard_id, rank->offset};
+}
+
 bool has_key_index(inbox::Connection& connection) {
   return inbox::run_read(connection, inbox::statements::op_key_index, pqxx::params{})[0][0].as<bool>();
 }
@@ -114,7 +119,8 @@ class Search final {
                                   filter_.handler,
                                   states_,
                                   filter_.asks_state(),
-                                  by_key_};
+                                  by_key_,
+                                  parameters_of(filter_.after)};
     return read_found(inbox::run_read(connection_, inbox::statements::op_events_newest, parameters));
   }
 

@@ -17,6 +17,13 @@ inline constexpr event::Microseconds day_us = 86'400'000'000;
 /// The starts of the days (UTC) with events, newest first.
 std::vector<event::Microseconds> event_days(inbox::Connection& connection);
 
+/// The place of an event in a list: newest first, then by shard, then the highest offset first.
+struct EventRank {
+  event::Microseconds received_at = 0;
+  std::int32_t shard_id = 0;
+  std::int64_t offset = 0;
+};
+
 struct EventsFilter {
   std::vector<std::int32_t> shards;
   std::vector<std::string> types;  ///< exact or prefix*; empty = all
@@ -24,6 +31,7 @@ struct EventsFilter {
   std::optional<std::string> handler;  ///< name or alias: events that the handler got or will get
   std::vector<std::string> states;     ///< for the handler, or for any; empty = all
   Period received;
+  std::optional<EventRank> after;  ///< only events that come later in the list
 
   bool asks_state() const { return handler || !states.empty(); }
   /// Every event of the shards and the period matches.

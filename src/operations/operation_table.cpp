@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "operations/answers.hpp"
+#include "operations/page_mark.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -28,7 +29,8 @@ Parameters event_filter() {
   return joined(joined({{"topic", Kind::texts, "of this topic; NAME* for a prefix", "NAME"},
                         {"type", Kind::texts, "of this type; NAME* for a prefix", "TYPE"}},
                        joined(key_parameters(), states)),
-                {since_parameter("received"), until_parameter("received"), limit_parameter(20), search});
+                {since_parameter("received"), until_parameter("received"), limit_parameter(20), before_parameter(),
+                 search});
 }
 
 Parameters dead_filter() {
@@ -229,7 +231,9 @@ std::vector<Operation> operations() {
        functions::dead_list,
        answers::dead_list,
        joined(joined(dead_filter(), key_parameters()),
-              {{"group-by", Kind::text, "only their numbers, by error, type or handler", "WHAT"}, limit_parameter(50)}),
+              {{"group-by", Kind::text, "only their numbers, by error, type or handler", "WHAT"},
+               limit_parameter(50),
+               before_parameter()}),
        {{"dead list", "the newest of all handlers"},
         {"dead list --handler billing --since 2h", "of one handler, of the last two hours"},
         {"dead list --error \"timeout*\" --json", "by class of the last error, for a program"},
@@ -308,8 +312,11 @@ std::vector<Operation> operations() {
        Needs::database,
        functions::quarantine_list,
        answers::quarantine_list,
-       joined(quarantine_filter(), {limit_parameter(50)}),
+       joined(quarantine_filter(), {{"groups", Kind::flag, "also their numbers by topic and reason"},
+                                    limit_parameter(50),
+                                    before_parameter()}),
        {{"quarantine list", "the newest"},
+        {"quarantine list --groups --limit 1", "how many by topic and reason, and the newest record"},
         {"quarantine list --topic orders --since 2h", "of one topic, of the last two hours"},
         {"quarantine list --reason conflict --json", "records that reuse an id for other content, for a program"}}},
       {"quarantine show",

@@ -6,12 +6,16 @@
 #include "operations/documents.hpp"
 #include "operations/find_event.hpp"
 #include "operations/operation_table.hpp"
+#include "operations/page_mark.hpp"
 #include "operations/quarantine_queries.hpp"
 #include "operations/quarantine_retry.hpp"
 #include "operations/unknown_name.hpp"
 
 namespace inboxd::operations {
 namespace {
+
+/// Groups by topic and reason.
+constexpr std::int64_t max_groups = 1'000;
 
 QuarantineFilter filter_of(const Arguments& arguments) {
   return {arguments.texts("topic"), arguments.texts("reason"), {arguments.time("since"), arguments.time("until")}, {}};
@@ -179,8 +183,19 @@ std::string about_rules(const RetryCounts& counts, bool dry_run) {
 }  // namespace
 
 Answer functions::quarantine_list(Context& context, const Arguments& arguments) {
-  const Document records = list_quarantined(*context.connection, filter_of(arguments), *arguments.number("limit"));
+  const auto before = read_before("quarantine list", arguments, 1);
+  if (before.refusal) return *before.refusal;
+  const auto limit = *arguments.number("limit");
+  const auto below = before.mark ? std::optional{before.mark->front()} : std::nullopt;
+  const Document records = list_quarantined(*context.connection, filter_of(arguments), limit, below);
   Document document{{"records", records}};
+  if (arguments.flag("groups")) {
+    document["groups"] = group_quarantined(*context.connection, filter_of(arguments), max_groups);
+  }
+  document["next"] = nullptr;
+  if (std::ssize(records) == limit) {
+    document["next"] = text_of_mark({records.back().at("quarantine_id").get<std::int64_t>()});
+  }
   if (!records.empty()) return {base::ExitCode::done, std::move(document), remedy_for(records)};
   return nothing_matches(context, arguments, std::move(document), "nothing in quarantine matches");
 }

@@ -31,9 +31,15 @@ Document find(inbox::Connection& connection, const pqxx::params& parameters) {
 
 }  // namespace
 
-Document list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter, std::int64_t limit) {
-  return list_rows(connection, inbox::statements::op_quarantine_list, pqxx::params{parameters_of(filter), limit},
-                   columns::quarantined_record);
+Document list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter, std::int64_t limit,
+                          std::optional<std::int64_t> before) {
+  return list_rows(connection, inbox::statements::op_quarantine_list,
+                   pqxx::params{parameters_of(filter), limit, before}, columns::quarantined_record);
+}
+
+Document group_quarantined(inbox::Connection& connection, const QuarantineFilter& filter, std::int64_t limit) {
+  return list_rows(connection, inbox::statements::op_quarantine_groups, pqxx::params{parameters_of(filter), limit},
+                   columns::quarantine_group);
 }
 
 Document find_quarantined(inbox::Connection& connection, std::int64_t quarantine_id) {

@@ -19,8 +19,12 @@ struct QuarantineFilter {
   std::vector<std::int64_t> quarantine_ids;  ///< empty: any
 };
 
-/// The newest records, as columns::quarantined_record. Ignores the ids.
-Document list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter, std::int64_t limit);
+/// The newest records with numbers below `before` (nullopt: any), as columns::quarantined_record. Ignores the ids.
+Document list_quarantined(inbox::Connection& connection, const QuarantineFilter& filter, std::int64_t limit,
+                          std::optional<std::int64_t> before);
+
+/// As columns::quarantine_group, the largest first. Ignores the ids.
+Document group_quarantined(inbox::Connection& connection, const QuarantineFilter& filter, std::int64_t limit);
 
 /// Likewise, with payload and headers.
 Document find_quarantined(inbox::Connection& connection, std::int64_t quarantine_id);

@@ -65,6 +65,15 @@ inline constexpr Column quarantined_record[]{
     {"received_at", time, "", "RECEIVED"},
 };
 
+inline constexpr Column quarantine_group[]{
+    {"topic", text, "", "TOPIC", gives_way},
+    {"reason", text, "", "REASON"},
+    {"records", count, "", "RECORDS"},
+    {"detail", text, "of the newest record", "NEWEST DETAIL", gives_way},
+    {"first_received_at", time, "", "FIRST"},
+    {"last_received_at", time, "", "LAST"},
+};
+
 inline constexpr Column event_summary[]{
     {"event_id", uuid, "", "EVENT_ID"},
     {"source_id", text, "the producer's id; event_id as text if the producer's id is a UUID", "SOURCE_ID", gives_way},
@@ -112,6 +121,7 @@ inline constexpr Column dead_group[]{
     {"dead", count, "", "DEAD"},
     {"first_died_at", time, "", "FIRST"},
     {"last_died_at", time, "", "LAST"},
+    {"last_day", json, "by age in whole hours, if less than 24: how many died"},
 };
 
 inline constexpr Column failure[]{

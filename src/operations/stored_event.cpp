@@ -38,6 +38,7 @@ Document summary_of(const StoredEvent& event) {
   Document out = event.document;
   out.erase("payload");
   out.erase("headers");
+  out.erase("decoded");
   return out;
 }
 
@@ -45,14 +46,18 @@ Content read_content(const pqxx::row& row) { return {bytes_in(row["payload"]), b
 
 StoredEvent read_stored_event(const pqxx::row& row, Extent extent) {
   using MaybeTime = std::optional<event::Microseconds>;
-  return {row["shard_id"].as<std::int32_t>(),
-          row["offset"].as<std::int64_t>(),
-          base::parse_uuid(row["event_id"].view()).value_or(base::Uuid{}),
-          row["occurred_at"].as<MaybeTime>(),
-          row["kafka_timestamp"].as<MaybeTime>(),
-          row["received_at"].as<event::Microseconds>(),
-          read_row(row, columns::event_summary, extent),
-          extent == Extent::whole ? read_content(row) : Content{}};
+  StoredEvent out{row["shard_id"].as<std::int32_t>(),
+                  row["offset"].as<std::int64_t>(),
+                  base::parse_uuid(row["event_id"].view()).value_or(base::Uuid{}),
+                  row["occurred_at"].as<MaybeTime>(),
+                  row["kafka_timestamp"].as<MaybeTime>(),
+                  row["received_at"].as<event::Microseconds>(),
+                  read_row(row, columns::event_summary, extent),
+                  {}};
+  if (extent == Extent::list) return out;
+  out.content = read_content(row);
+  if (const auto decoded = bytes_in(row["decoded"])) out.document["decoded"] = *decoded;
+  return out;
 }
 
 std::vector<PickedRow> read_picked(inbox::Connection& connection, const inbox::Statement& statement,

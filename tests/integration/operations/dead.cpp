@@ -285,6 +285,36 @@ TEST_CASE("the list shows the newest and their groups; a single dead letter show
   CHECK(runner.run("dead list", {{"handler", {"nobody"}}}).code == ExitCode::no);
 }
 
+TEST_CASE("pages of dead letters with the same time repeat none and miss none, also of several handlers") {
+  Inbox inbox;
+  add_dead_letters(inbox, 7, "receipt", "orders");
+  add_dead_letters(inbox, 5, "audit", "payments");
+  OperationRunner runner{inbox};
+  std::map<std::string, std::vector<std::string>> given{{"limit", {"5"}}};
+  std::vector<std::int64_t> seen;
+  for (;;) {
+    const auto page = runner.run("dead list", given).document;
+    CHECK(page.at("total") == 12);  // of all pages
+    for (const auto& letter : page.at("dead_letters")) seen.push_back(letter.at("dead_letter_id").get<std::int64_t>());
+    if (page.at("next").is_null()) break;
+    given["before"] = {page.at("next").get<std::string>()};
+  }
+  CHECK(seen == std::vector<std::int64_t>{12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1});
+  CHECK(runner.run("dead list", {{"before", {"12"}}}).message ==
+        "dead list: --before takes `next` of an earlier answer, as --json shows it");
+}
+
+TEST_CASE("groups of dead letters tell how many died in each hour of the last day") {
+  Inbox inbox;
+  add_dead_letters(inbox, 6);
+  inbox.database().run(
+      "update inbox.dead_letter set died_at = now() - case when \"offset\" < 2 then interval '90 minutes' "
+      "when \"offset\" = 2 then interval '30 hours' else interval '1 second' end");
+  const auto group = OperationRunner{inbox}.run("dead list").document.at("groups").at(0);
+  CHECK(group.at("dead") == 6);
+  CHECK(group.at("last_day") == operations::Document{{"0", 3}, {"1", 2}});
+}
+
 TEST_CASE("dead letters are counted by error, type or handler, the largest group first") {
   Inbox inbox;
   add_dead_letters(inbox, 2, "receipt", "orders", "timeout.read");
@@ -298,7 +328,7 @@ TEST_CASE("dead letters are counted by error, type or handler, the largest group
     CHECK(document.at("dead_letters").empty());
     std::string out;
     for (const auto& group : document.at("groups")) {
-      CHECK(group.size() == 4);  // the key, the number, the first and the newest time
+      CHECK(group.size() == 5);  // the key, the number, the first and the newest time, the last day
       out += group.at(key).get<std::string>() + " " + std::to_string(group.at("dead").get<int>()) + ", ";
     }
     return out;

@@ -2,6 +2,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "integration/operations/dead_letters.hpp"
 #include "integration/operations/operation_runner.hpp"
 #include "operations/event_queries.hpp"
 #include "operations/find_event.hpp"
@@ -12,6 +13,8 @@ using base::ExitCode;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
+
+using Given = std::map<std::string, std::vector<std::string>>;
 
 /// Stores events of two topics, in turn, batch by batch.
 void store(Inbox& inbox, int events) {
@@ -92,6 +95,21 @@ TEST_CASE("a list shortens a large key and marks it; show prints all of it") {
   const auto whole = runner.run("events show", {{"id", {first_id(inbox)}}}).document;
   CHECK(!whole.at("event").contains("key_is_cut"));
   CHECK(whole.at("event").at("key").dump().size() > 1000);
+}
+
+TEST_CASE("an event of a topic with a format is shown with its decoded payload, in lists and in its history without") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(1).deliver_to(handler).store(inbox.connection());
+  inbox.database().run("update inbox.event set decoded = convert_to('{\"id\": 1}', 'UTF8')");
+  fail_due(inbox, handler);
+  OperationRunner runner{inbox};
+  const Given id{{"id", {first_id(inbox)}}};
+  CHECK(runner.run("events show", id).document.at("event").at("decoded") == "{\"id\": 1}");
+  CHECK(runner.run("dead show", id).document.at("dead_letters").at(0).at("event").at("decoded") == "{\"id\": 1}");
+  CHECK_FALSE(runner.run("events trace", id).document.at("event").contains("decoded"));
+  CHECK_FALSE(runner.run("events list").document.at("events").at(0).contains("decoded"));
 }
 
 TEST_CASE("a list can be limited to a topic, a type, a time") {

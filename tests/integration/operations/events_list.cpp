@@ -3,6 +3,7 @@
 #include <set>
 
 #include "integration/operations/lanes_fixture.hpp"
+#include "statements.hpp"
 
 using namespace inboxd;
 using namespace inboxd::support;
@@ -142,4 +143,56 @@ TEST_CASE("with the documented index, a search by key finds events of all days b
       OperationRunner{inbox}.run("events list", {{"key", {"a"}}, {"search", {"20"}}, {"limit", {"30"}}});
   CHECK(answer.document.at("events").size() == 20);
   CHECK(answer.document.at("complete") == false);
+}
+
+TEST_CASE("pages of events with the same time repeat none and miss none, also of several partitions and days") {
+  Inbox inbox;
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders", 0), 0).events(7).at(inbox.add_shard("orders", 1), 0).events(7);
+  batch.store(inbox.connection());
+  inbox.database().run("update inbox.event set received_at = received_at - interval '1 day' where \"offset\" < 3");
+  OperationRunner runner{inbox};
+  for (const Given& filter : {Given{}, Given{{"type", {"Happened"}}}}) {
+    Given given = filter;
+    const auto whole = runner.run("events list", given).document.at("events");
+    REQUIRE(whole.size() == 14);
+    given["limit"] = {"4"};
+    auto seen = operations::Document::array();
+    for (;;) {
+      const auto page = runner.run("events list", given).document;
+      for (const auto& event : page.at("events")) seen.push_back(event);
+      if (page.at("next").is_null()) break;
+      given["before"] = {page.at("next").get<std::string>()};
+      REQUIRE(seen.size() < 20);
+    }
+    CHECK(seen == whole);
+  }
+  CHECK(runner.run("events list", {{"before", {"1/2"}}}).code == ExitCode::usage);
+}
+
+TEST_CASE("a page in the middle of many events reads a few blocks by index") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  for (int i = 0; i < 20; ++i) {
+    Batch batch{inbox};
+    batch.at(shard, i * 1000).events(1000).store(inbox.connection());
+  }
+  auto& database = inbox.database();
+  database.run("analyze inbox.event");
+  const auto received_at = [&](const std::string& offset) {
+    return database.number("select extract(epoch from received_at) * 1000000 from inbox.event where \"offset\" = $1",
+                           {offset});
+  };
+  const auto at = received_at("9500");
+  const auto day = at - at % 86'400'000'000;
+  const Session::Parameters parameters{
+      "{" + std::to_string(shard) + "}", std::to_string(day), std::to_string(at + 1), "{}", "20", "20",
+      std::to_string(day), std::to_string(day + 86'400'000'000), std::nullopt, std::nullopt, "{}", "false", "false",
+      std::to_string(at), std::to_string(shard), "9500"};
+  const auto plan = database.rows("explain (analyze, buffers, costs off, timing off, summary off) " +
+                                      std::string{inbox::statements::op_events_newest.sql},
+                                  parameters);
+  const auto buffers = blocks_read(plan);
+  WARN("buffers read for a page of 20 in the middle of 20000 events: " << buffers);
+  CHECK(buffers < 300);  // the table has more than 300, its index 80
 }

@@ -108,3 +108,22 @@ TEST_CASE("the daemon's roles may retry and discard; a reader may only run a dry
   CHECK(answer.document.at("still") == operations::Document{{"conflict", 1}});
   CHECK(runner.run("quarantine discard", all).document.at("discarded") == 1);
 }
+
+TEST_CASE("records are counted by topic and reason, with the newest detail, and listed page by page") {
+  Inbox inbox;
+  quarantine_records(inbox, inbox.add_shard("orders"), 0, orders(4));
+  quarantine_records(inbox, inbox.add_shard("payments"), 0, orders(2), "bad_id");
+  inbox.database().run("update inbox.quarantine set detail = 'no header id' where quarantine_id = 4");
+  OperationRunner runner{inbox};
+  const auto list = runner.run("quarantine list", {{"groups", {"true"}}, {"limit", {"4"}}}).document;
+  REQUIRE(list.at("groups").size() == 2);
+  CHECK(list.at("groups").at(0).at("topic") == "orders");
+  CHECK(list.at("groups").at(0).at("records") == 4);
+  CHECK(list.at("groups").at(0).at("detail") == "no header id");
+  CHECK(list.at("groups").at(1).at("reason") == "bad_id");
+  const auto rest = runner.run("quarantine list", {{"before", {list.at("next").get<std::string>()}}}).document;
+  CHECK(rest.at("records").size() == 2);
+  CHECK(rest.at("records").at(0).at("quarantine_id") == 2);
+  CHECK(rest.at("next").is_null());
+  CHECK_FALSE(rest.contains("groups"));
+}
