@@ -58,8 +58,9 @@ async function ask(path, options) {
 function queryOf(parameters) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters ?? {})) {
-    for (const each of Array.isArray(value) ? value : [value]) {
-      if (each !== undefined && each !== null && each !== '' && each !== false) query.append(name, String(each));
+    // An empty text in a list is a value: the class of an error without a class.
+    for (const each of Array.isArray(value) ? value : [value === '' ? null : value]) {
+      if (each !== undefined && each !== null && each !== false) query.append(name, String(each));
     }
   }
   return query.size > 0 ? '?' + query : '';

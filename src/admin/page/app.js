@@ -1,7 +1,9 @@
 // The frame: address → screen, refreshing, the way in.
 import {ApiError, access, actor, get, hasToken, signIn, signOut, takeTokenFromAddress} from './api.js';
+import {continueCutOff} from './confirm.js';
 import {h, renew, replace} from './dom.js';
 import {setLight, showStatus} from './light.js';
+import './list.js';  // its keys work on every screen
 import {screens} from './screens.js';
 
 const main = document.getElementById('main');
@@ -170,4 +172,5 @@ document.addEventListener('visibilitychange', () => document.hidden ? clearTimeo
 document.addEventListener('inboxd-changed', load);
 document.getElementById('skip').addEventListener('click', () => main.focus());
 show();
+continueCutOff();
 watchLight();
