@@ -133,6 +133,7 @@ std::vector<Command> operation_commands() {
                                                     {"partitions accept-recreated", present_accepted},
                                                     {"partitions seek", present_seek},
                                                     {"audit list", present_audit},
+                                                    {"history", present_history},
                                                     {"instance show", present_instance},
                                                     {"instance pause", present_instance_change},
                                                     {"instance resume", present_instance_change},

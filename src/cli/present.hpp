@@ -23,7 +23,7 @@ Present present_outbox, present_outbox_change;
 Present present_handlers, present_paused, present_resumed, present_window_closed, present_backfill;
 Present present_retired, present_restored;
 Present present_partitions, present_accepted, present_seek;
-Present present_audit, present_instance, present_instance_change;
+Present present_audit, present_history, present_instance, present_instance_change;
 Present present_configuration, present_reference, present_schema, present_version;
 
 Present present_explained;

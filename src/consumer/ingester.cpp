@@ -184,7 +184,10 @@ void Ingester::store_offsets(const Batch& batch, const std::vector<std::int32_t>
     shard.position.next_offset = part.next_offset;
     if (part.leader_epoch >= 0) shard.position.leader_epoch = part.leader_epoch;
     corrupt_reads_.erase(shard.assignment.partition);
-    context_.status.advanced(shard.assignment.partition, part.next_offset, part.messages.size());
+    const auto is_rejected = [&](const auto& record) { return record.shard_id == shard.position.shard_id; };
+    const auto rejected = std::count_if(batch.rejected.begin(), batch.rejected.end(), is_rejected);
+    context_.status.advanced(shard.assignment.partition, part.next_offset, part.messages.size(),
+                             static_cast<std::uint64_t>(rejected));
     auto* const entry = kafka::add(offsets, shard.assignment.partition, part.next_offset, part.leader_epoch);
     set_metadata(*entry, commit_metadata(shard.position));
   }

@@ -22,8 +22,8 @@ PartitionStatus::PartitionStatus() {
 void PartitionStatus::assigned(const kafka::TopicPartition& partition) {
   const base::Lock lock{mutex_};
   Known& known = known_[partition];
-  const std::uint64_t received = known.entry.received;
-  known = {{partition, PartitionLife::State::looking_up, -1, -1, received}, true};
+  const Entry before = known.entry;
+  known = {{partition, PartitionLife::State::looking_up, -1, -1, before.received, before.quarantined}, true};
 }
 
 void PartitionStatus::revoked(const kafka::TopicPartition& partition) {
@@ -55,11 +55,24 @@ std::optional<std::int64_t> PartitionStatus::Entry::lag(Clock::time_point now) c
   return std::max<std::int64_t>(high_watermark - position, 0);
 }
 
-void PartitionStatus::advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received) {
+void PartitionStatus::advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received,
+                               std::uint64_t quarantined) {
   const base::Lock lock{mutex_};
   Entry& entry = known_[partition].entry;
   entry.position = position;
   entry.received += received;
+  entry.quarantined += quarantined;
+}
+
+std::map<std::string, PartitionStatus::Received> PartitionStatus::received() const {
+  const base::Lock lock{mutex_};
+  std::map<std::string, Received> out;
+  for (const auto& [partition, known] : known_) {
+    Received& topic = out[partition.topic];
+    topic.records += known.entry.received;
+    topic.quarantined += known.entry.quarantined;
+  }
+  return out;
 }
 
 void PartitionStatus::not_found(const kafka::TopicPartition& partition, const std::string& reason) {

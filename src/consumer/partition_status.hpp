@@ -25,6 +25,7 @@ class PartitionStatus final {
     std::int64_t position = -1;        ///< the next offset; -1: not known
     std::int64_t high_watermark = -1;  ///< as last reported by the brokers; -1: not yet
     std::uint64_t received = 0;        ///< records since the start of this process
+    std::uint64_t quarantined = 0;     ///< of these
     Clock::time_point observed_at{};   ///< when the brokers reported high_watermark
     std::string reason = {};           ///< why the position is not known; empty: it was not looked up yet
 
@@ -71,10 +72,17 @@ class PartitionStatus final {
   /// From an ingester: the position of the partition was not found.
   void not_found(const kafka::TopicPartition& partition, const std::string& reason);
   /// From an ingester, after COMMIT.
-  void advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received);
+  void advanced(const kafka::TopicPartition& partition, std::int64_t position, std::uint64_t received,
+                std::uint64_t quarantined = 0);
 
   /// The partitions that are assigned now.
   std::vector<Entry> entries() const;
+  /// By topic, since the start of this process, also of partitions that were revoked.
+  struct Received {
+    std::uint64_t records = 0;
+    std::uint64_t quarantined = 0;
+  };
+  std::map<std::string, Received> received() const;
   std::map<std::string, std::uint64_t> errors() const;
   /// Whether the brokers refuse this process as a member of its group.
   bool is_group_refused() const;

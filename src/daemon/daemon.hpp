@@ -15,6 +15,7 @@
 #include "consumer/consumer.hpp"
 #include "daemon/activity_sampler.hpp"
 #include "daemon/prepare_handlers.hpp"
+#include "history/history.hpp"
 #include "inbox/registrations.hpp"
 #include "inbox/watchdog.hpp"
 #include "maintenance/maintenance.hpp"
@@ -115,6 +116,9 @@ class Daemon final {
   void log_rates();
   Totals totals() const;
   StatusFigures status() const;
+  /// Adds a step to the history if one has ended; the main thread only.
+  void record_history();
+  history::View history(history::Span span) const { return history_.view(span); }
 
  private:
   void set_handlers(PreparedHandlers prepared);
@@ -122,6 +126,7 @@ class Daemon final {
   /// For `inboxd status`, from all instances.
   std::optional<std::string> current_problem() const;
   std::vector<std::string> low_limits() const;
+  history::Sample history_sample() const;
   /// For `inboxd status`, too; the maintenance thread only.
   std::vector<inbox::HandlerActivity> current_activity(const std::map<std::int32_t, std::int64_t>& pending);
 
@@ -143,6 +148,8 @@ class Daemon final {
   std::map<std::int32_t, std::string> handlers_ GUARDED_BY(handlers_mutex_);
   std::vector<std::string> low_limits_ GUARDED_BY(handlers_mutex_);  ///< PreparedHandlers::low_limits
   bool paused_ GUARDED_BY(handlers_mutex_) = false;
+
+  history::History history_;
 
   std::uint64_t last_stored_ = 0;  ///< at the last log_rates(); main thread
   std::uint64_t last_done_ = 0;

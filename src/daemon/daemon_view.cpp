@@ -210,6 +210,15 @@ Document DaemonView::describe() const {
   return out;
 }
 
+history::View DaemonView::history(history::Span span) const {
+  const base::ReaderLock lock{mutex_};
+  return daemon_ == nullptr ? history::History{}.view(span) : daemon_->history(span);
+}
+
+operations::RunningDaemon::Identity DaemonView::identity() const {
+  return {owner_, identity_of(owner_, settings_).host, began_us_};
+}
+
 config::Loaded DaemonView::in_force() const {
   const base::ReaderLock lock{mutex_};
   return in_force_;

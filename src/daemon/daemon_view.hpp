@@ -32,6 +32,8 @@ class DaemonView final : public operations::RunningDaemon {
   operations::Health health(operations::Probe probe) const override;
   std::string metrics() const override;
   operations::Document describe() const override;
+  history::View history(history::Span span) const override;
+  Identity identity() const override;
   config::Loaded in_force() const override;
   bool pause_all(bool paused, const std::string& actor) override;
 

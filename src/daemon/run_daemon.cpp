@@ -149,6 +149,7 @@ ExitCode wait_for_end(Running& parts) {
     advance_reload(parts);
     if (const auto code = end_by_itself(parts)) return *code;
     parts.reporter.report(Clock::now());
+    parts.daemon.record_history();
   }
 }
 

@@ -50,6 +50,20 @@ std::map<std::int32_t, std::int64_t> pending_of(const std::vector<operations::Ha
   return out;
 }
 
+/// Unknown if the position or the end of a single partition is unknown.
+std::map<std::string, std::optional<history::TopicSample::Place>> places_of(
+    const std::vector<operations::PartitionState>& partitions) {
+  std::map<std::string, std::optional<history::TopicSample::Place>> out;
+  for (const auto& partition : partitions) {
+    auto& place = out.try_emplace(partition.topic, history::TopicSample::Place{}).first->second;
+    if (!partition.lag()) place.reset();
+    if (!place) continue;
+    place->position += *partition.position;
+    place->end += std::max(*partition.high_watermark, *partition.position);
+  }
+  return out;
+}
+
 std::set<std::int32_t> away_in(const std::vector<inbox::HandlerActivity>& activity) {
   std::set<std::int32_t> out;
   for (const auto& handler : activity) {
@@ -326,6 +340,7 @@ void Maintenance::count_backlog() {
   std::move(situation.retired.begin(), situation.retired.end(), std::back_inserter(observed_.handlers));
   observed_.quarantine = std::move(situation.quarantine);
   observed_.outbox = situation.outbox;
+  observed_.places = places_of(situation.partitions);
   observed_.findings = std::move(findings);
   observed_.at_us = event::now();
 }

@@ -16,6 +16,7 @@
 #include "base/repeats.hpp"
 #include "base/stop_signal.hpp"
 #include "config/settings.hpp"
+#include "history/history.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/handler_registration.hpp"
 #include "inbox/registrations.hpp"
@@ -59,6 +60,7 @@ class Maintenance final {
     std::vector<operations::PartitionReading> readings;
     operations::QuarantineState quarantine;
     operations::OutboxState outbox;
+    std::map<std::string, std::optional<history::TopicSample::Place>> places;  ///< by topic; nullopt: unknown
     std::vector<operations::StatusFinding> findings;
     std::int64_t at_us = 0;                    ///< wall clock; 0: not counted yet
     std::int64_t answered_us = 0;              ///< of the last heartbeat stored; independent of counting

@@ -24,6 +24,7 @@ DocumentSchema handlers_backfill;
 DocumentSchema partitions_list, partitions_accept_gap, partitions_accept_recreated, partitions_seek;
 DocumentSchema audit_list;
 DocumentSchema events_failures;
+DocumentSchema history_show;
 DocumentSchema instance_show;
 DocumentSchema instance_paused;  ///< of `instance pause` and `instance resume`
 DocumentSchema check, config_show, config_reference, config_schema, migrate, version;

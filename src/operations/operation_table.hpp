@@ -33,6 +33,8 @@ OperationFunction partitions_seek;
 // audit_operation.cpp, failure_operation.cpp
 OperationFunction audit_list;
 OperationFunction events_failures;
+// history_operation.cpp
+OperationFunction history_show;
 // daemon_operations.cpp
 OperationFunction instance_show, instance_pause, instance_resume;
 OperationFunction check, config_show, config_reference, config_schema, version;

@@ -22,6 +22,34 @@ Document since_start() {
 
 }  // namespace
 
+Document history_show() {
+  const auto steps = [](const std::string& about) { return list(or_null(number(about))); };
+  Document topic = object({{"in_per_s", steps("records stored, absorbed or quarantined")},
+                           {"lag", steps("records")},
+                           {"lag_s", steps("since the logs ended at the present position")},
+                           {"quarantined", steps("in the step")}});
+  Document handler = object({{"done_per_s", steps("events")},
+                             {"failed_per_s", steps("attempts")},
+                             {"p50_ms", steps("of a call; of several instances the slowest")},
+                             {"p99_ms", steps("of a call; of several instances the slowest")},
+                             {"busy", steps("running calls")},
+                             {"allowed", integer("calls that may run at once")},
+                             {"waiting", steps("pending events; counted to a limit")},
+                             {"blocked_keys", steps("of the sequences that live instances run")},
+                             {"dead", steps("dead letters; counted to a limit")},
+                             {"failures", map(steps("attempts in the step; by error class, other for the rest"))}});
+  return object({{"now", time()},
+                 {"end", or_null(time("of the last step; null: none has ended yet"))},
+                 {"step_s", integer()},
+                 {"steps", integer("the length of every list, oldest first; null: unknown")},
+                 {"instances", list(object({{"instance", uuid()},
+                                            {"host", text()},
+                                            {"since", time("its start")},
+                                            {"merged", word({"memory", "heartbeat"})}}))},
+                 {"topics", map(std::move(topic))},
+                 {"handlers", map(std::move(handler))}});
+}
+
 Document instance_show() {
   return object({{"instance_id", uuid()},
                  {"version", text()},

@@ -9,6 +9,16 @@ std::vector<Operation> process_operations() {
   constexpr auto read = Permission::read;
   constexpr auto read_with_token = Permission::read_with_token;
   return {
+      {"history",
+       "Figures of the last hour or day in steps: rates, lag, durations of calls, failures.",
+       read,
+       Needs::daemon,
+       functions::history_show,
+       answers::history_show,
+       {{"span", Kind::text, "1h (default) in steps of 10 s, or 24h in steps of 5 min", "SPAN"}},
+       {{"history", "of the last hour: the last value and the highest"},
+        {"history --span 24h --json", "of the last day, every step, for a program"}}},
+
       {"check",
        "Checks database, brokers and topics from where the running daemon runs; exit status 1 on a problem.",
        read_with_token,

@@ -2,7 +2,10 @@
 #include <string>
 #include <vector>
 
+#include "base/uuid.hpp"
 #include "config/load.hpp"
+#include "event/record.hpp"
+#include "history/series.hpp"
 #include "operations/operation.hpp"
 
 namespace inboxd::operations {
@@ -22,6 +25,14 @@ class RunningDaemon {
   virtual std::string metrics() const = 0;
   /// State known to this process only: partitions, events in flight, pauses.
   virtual Document describe() const = 0;
+  /// The figures that this process has kept; without names before the first step has ended.
+  virtual history::View history(history::Span span) const = 0;
+  struct Identity {
+    base::Uuid instance_id;
+    std::string host;
+    event::Microseconds started_at = 0;
+  };
+  virtual Identity identity() const = 0;
   /// The configuration in force, with its places in the file and its secrets.
   virtual config::Loaded in_force() const = 0;
   /// Pauses or resumes all handlers of this instance. The maintenance thread records it in the audit once the database

@@ -9,7 +9,7 @@ import sys
 
 FLOORS = {
     "base": 1,
-    "config": 2, "event": 2, "kafka": 2,
+    "config": 2, "event": 2, "history": 2, "kafka": 2,
     "formats": 2.5,
     "envelope": 3, "inbox": 3, "trace": 3,
     "transaction": 3.3, "operations": 3.5,
