@@ -6,7 +6,7 @@ import {time} from '../format.js';
 
 const shown_marks = 12;
 
-export function changes({steps, step_s: step, end, topics, handlers, marks}, span) {
+export function changes({steps, step_s: step, end, topics, handlers, marks = []}, span) {
   const to = Date.parse(end);
   const from = to - steps * step * 1000;
   const placed = marks.map((mark) => ({...mark, at_ms: Date.parse(mark.at)})).sort((one, other) => other.at_ms - one.at_ms);
