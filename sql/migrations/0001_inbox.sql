@@ -604,7 +604,8 @@ create table inbox.instance (
   registered_at timestamptz, -- of the last registration
   -- of its handlers, by id: {"order": as handler.order_settings, "topics": […], "keys": {key: digest of its value}}
   settings     jsonb not null default '{}',
-  activity     jsonb not null default '[]' -- figures of its handlers at its last heartbeat (inbox::HandlerActivity)
+  activity     jsonb not null default '[]', -- figures of its handlers at its last heartbeat (inbox::HandlerActivity)
+  history      bytea -- figures of its last hour, once a minute (history::pack)
 );
 
 create table inbox.audit (

@@ -58,6 +58,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                    consumer_.quarantine_is_full(),
                    [this] { return current_problem(); },
                    [this](const auto& pending) { return current_activity(pending); },
+                   history_,
                    {[this](std::int32_t id, std::chrono::milliseconds time) { return dispatcher_.events_in(id, time); },
                     [this](std::int32_t id) { dispatcher_.notify_fed(id); }},
                    watchdog_,

@@ -118,7 +118,7 @@ class Daemon final {
   StatusFigures status() const;
   /// Adds a step to the history if one has ended; the main thread only.
   void record_history();
-  history::View history(history::Span span) const { return history_.view(span); }
+  history::History& history() { return history_; }
 
  private:
   void set_handlers(PreparedHandlers prepared);
@@ -127,6 +127,7 @@ class Daemon final {
   std::optional<std::string> current_problem() const;
   std::vector<std::string> low_limits() const;
   history::Sample history_sample() const;
+  void note_faults();
   /// For `inboxd status`, too; the maintenance thread only.
   std::vector<inbox::HandlerActivity> current_activity(const std::map<std::int32_t, std::int64_t>& pending);
 
@@ -141,6 +142,7 @@ class Daemon final {
   consumer::Consumer consumer_;
   webhook::Port webhooks_;
   ActivitySampler activity_;  ///< maintenance thread
+  history::History history_;
   maintenance::Maintenance maintenance_;
   const std::int64_t own_sessions_;  ///< of ingesters, local reader, settler, maintenance, relay
 
@@ -149,8 +151,7 @@ class Daemon final {
   std::vector<std::string> low_limits_ GUARDED_BY(handlers_mutex_);  ///< PreparedHandlers::low_limits
   bool paused_ GUARDED_BY(handlers_mutex_) = false;
 
-  history::History history_;
-
+  std::map<std::string, std::string> faults_;  ///< that last, by kind and name; main thread
   std::uint64_t last_stored_ = 0;  ///< at the last log_rates(); main thread
   std::uint64_t last_done_ = 0;
 };

@@ -212,7 +212,12 @@ Document DaemonView::describe() const {
 
 history::View DaemonView::history(history::Span span) const {
   const base::ReaderLock lock{mutex_};
-  return daemon_ == nullptr ? history::History{}.view(span) : daemon_->history(span);
+  return daemon_ == nullptr ? history::History{}.view(span) : daemon_->history().view(span);
+}
+
+std::vector<history::Mark> DaemonView::marks() const {
+  const base::ReaderLock lock{mutex_};
+  return daemon_ == nullptr ? std::vector<history::Mark>{} : daemon_->history().marks();
 }
 
 operations::RunningDaemon::Identity DaemonView::identity() const {

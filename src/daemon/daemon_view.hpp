@@ -33,6 +33,7 @@ class DaemonView final : public operations::RunningDaemon {
   std::string metrics() const override;
   operations::Document describe() const override;
   history::View history(history::Span span) const override;
+  std::vector<history::Mark> marks() const override;
   Identity identity() const override;
   config::Loaded in_force() const override;
   bool pause_all(bool paused, const std::string& actor) override;

@@ -50,9 +50,36 @@ history::Sample Daemon::history_sample() const {
   return out;
 }
 
+/// Marks the beginning and the end of each fault that this process sees.
+void Daemon::note_faults() {
+  const auto observed = maintenance_.observed();
+  std::map<std::string, std::string> now;
+  if (const auto problem = current_problem()) now["instance"] = *problem;
+  if (observed.answered_us > 0 && event::now() - observed.answered_us > max_answer_age) {
+    now["database"] = "the database does not answer";
+  }
+  for (const auto& reading : observed.readings) {
+    if (!reading.is_halted) continue;
+    const std::string partition = reading.topic + "/" + std::to_string(reading.partition);
+    now["partition " + partition] = "partition " + partition + " is halted";
+  }
+  for (const auto& [id, name] : handlers()) {
+    if (dispatcher_.stats(id).away) now["service " + name] = "the service of handler " + name + " is away";
+  }
+  for (const auto& [fault, text] : now) {
+    if (!faults_.contains(fault)) history_.note({event::now(), "fault", text});
+  }
+  for (const auto& [fault, text] : faults_) {
+    if (!now.contains(fault)) history_.note({event::now(), "recovered", "over: " + text});
+  }
+  faults_ = std::move(now);
+}
+
 void Daemon::record_history() {
   const std::int64_t wall = event::now() / second;
-  if (history_.is_due(wall)) history_.record(history_sample(), wall, history::History::Clock::now());
+  if (!history_.is_due(wall)) return;
+  history_.record(history_sample(), wall, history::History::Clock::now());
+  note_faults();
 }
 
 }  // namespace inboxd::daemon

@@ -20,6 +20,7 @@
 #include "daemon/secret_files.hpp"
 #include "daemon/signals.hpp"
 #include "daemon/until_idle.hpp"
+#include "event/now.hpp"
 #include "plugin/loader.hpp"
 
 namespace inboxd::daemon {
@@ -115,6 +116,7 @@ void advance_reload(Running& parts) {
   if (parts.reload.begin()) parts.notify.reloading();
   if (const auto succeeded = parts.reload.finish()) {
     parts.view.reloaded(*succeeded);
+    if (!*succeeded) parts.daemon.history().note({event::now(), "fault", "a reload was refused; see the log"});
     parts.view.set_in_force(parts.reload.in_force());
     parts.notify.ready();
   }

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.hpp"
+#include "history/packed.hpp"
+
 namespace inboxd::history {
 namespace {
 
 constexpr std::int64_t steps_of_day_step = day_step / hour_step;
 /// A shorter time between two samples gives no rate: the wall clock was set.
 constexpr double shortest = 1;
+/// Seconds until every instance has written a minute: it ends, and the next heartbeat has it.
+constexpr std::int64_t patience_with_peers = 130;
 
 /// The number of the step in which that time is.
 std::int64_t step_at(std::int64_t wall, std::int64_t step) {
@@ -63,6 +68,7 @@ void History::record(Sample sample, std::int64_t wall, Clock::time_point now) {
   const double seconds = last_ ? std::chrono::duration<double>(now - last_->at).count() : 0;
   hour_.move_to(running - 1);
   day_.move_to(step_at(wall - hour_step, day_step));
+  merged_until_ = std::min(merged_until_, wall);
   if (last_ && seconds < shortest) {
     last_->step = running;
     return;
@@ -175,13 +181,96 @@ void History::update_day() {
 
 View History::view(Span span) const {
   const base::Lock lock{mutex_};
-  return span == Span::hour ? hour_.view() : day_.view();
+  if (span == Span::hour) return hour_.view();
+  View out = day_.view();
+  out.merged_until = merged_until_;
+  return out;
+}
+
+std::optional<std::string> History::take_minutes() {
+  View hour;
+  {
+    const base::Lock lock{mutex_};
+    const std::int64_t end = (hour_.newest() + 1) * hour_step;
+    if (!last_ || end / minute_step == packed_until_) return std::nullopt;
+    packed_until_ = end / minute_step;
+    hour = hour_.view();
+  }
+  return pack(minutes_of(hour));
+}
+
+std::int64_t History::written_until() const {
+  if (!last_) return 0;
+  const std::int64_t until = last_->step * hour_step - patience_with_peers;
+  return until - until % day_step;
+}
+
+bool History::wants_peers() const {
+  const base::Lock lock{mutex_};
+  return written_until() > merged_until_;
+}
+
+void History::add_peers(const std::vector<Peer>& peers) {
+  const base::Lock lock{mutex_};
+  const std::int64_t until = written_until();
+  if (until <= merged_until_) return;
+  View merged = day_.view();
+  // Rows have an hour. Steps that were merged before a clock went back stay as they are.
+  const std::int64_t from = std::max(merged_until_, until - static_cast<std::int64_t>(max_minutes) * minute_step);
+  merge(merged, peers, from);
+  put_back(merged, from, until);
+  merged_until_ = until;
+}
+
+void History::put_back(const View& merged, std::int64_t from, std::int64_t until) {
+  const auto put = [&](std::size_t i, auto work) {
+    const std::int64_t end = merged.end - static_cast<std::int64_t>(merged.steps - 1 - i) * merged.step;
+    if (end > from && end <= until) work(end / merged.step - 1);
+  };
+  const auto put_fields = [&](Track* into, const Track& track) REQUIRES(mutex_) {
+    for (std::size_t field = 0; into != nullptr && field < track.fields.size(); ++field) {
+      for (std::size_t i = 0; i < merged.steps; ++i) {
+        put(i, [&](std::int64_t number) REQUIRES(mutex_) {
+          day_.at(into->fields[field], number) = track.fields[field][i];
+        });
+      }
+    }
+  };
+  for (const auto& [name, track] : merged.topics) put_fields(day_.topic(name), track);
+  for (const auto& [name, track] : merged.handlers) {
+    Track* const into = day_.handler(name);
+    if (into == nullptr) continue;
+    put_fields(into, track);
+    for (std::size_t i = 0; i < merged.steps; ++i) {
+      put(i, [&](std::int64_t number) REQUIRES(mutex_) {
+        for (auto& [error_class, values] : into->failures) day_.at(values, number) = unknown;
+        for (const auto& [error_class, values] : track.failures) {
+          if (std::isnan(values[i]) || values[i] == 0) continue;
+          float& value = day_.at(day_.failures(*into, error_class, values[i]), number);
+          value = over_instances(Kind::count, value, values[i]);
+        }
+      });
+    }
+  }
+}
+
+void History::note(Mark mark) {
+  const base::Lock lock{mutex_};
+  mark.text = base::shorten(mark.text, max_mark_bytes);
+  if (marks_.size() == max_marks) marks_.pop_front();
+  marks_.push_back(std::move(mark));
+}
+
+std::vector<Mark> History::marks() const {
+  const base::Lock lock{mutex_};
+  return {marks_.begin(), marks_.end()};
 }
 
 std::size_t History::bytes() const {
   const base::Lock lock{mutex_};
   std::size_t out = sizeof *this + hour_.bytes() + day_.bytes();
   for (const auto& [name, ends] : ends_) out += sizeof ends + ends.size() * sizeof(Ends::value_type);
+  for (const Mark& mark : marks_) out += sizeof mark + mark.kind.size() + mark.text.size();
   if (!last_) return out;
   constexpr std::size_t node = 4 * sizeof(void*);
   for (const auto& [name, handler] : last_->sample.handlers) {

@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/histogram.hpp"
 #include "base/mutex.hpp"
+#include "history/merge.hpp"
 #include "history/ring.hpp"
 
 namespace inboxd::history {
@@ -46,6 +48,8 @@ struct Sample {
 class History final {
  public:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t max_marks = 200;
+  static constexpr std::size_t max_mark_bytes = 300;
 
   /// Whether a step of 10 s has ended since the last sample. `wall`: seconds since 1970.
   bool is_due(std::int64_t wall) const;
@@ -53,6 +57,17 @@ class History final {
   void record(Sample sample, std::int64_t wall, Clock::time_point now);
   /// The last step of a day may not have ended yet.
   View view(Span span) const;
+
+  /// The last hour for this instance's row, if a minute has ended since the last call; see packed.hpp.
+  std::optional<std::string> take_minutes();
+  /// Steps of the day have ended that lack other instances' figures, which these have written by now.
+  bool wants_peers() const;
+  /// Adds other instances to these steps.
+  void add_peers(const std::vector<Peer>& peers);
+
+  /// Keeps the newest `max_marks`.
+  void note(Mark mark);
+  std::vector<Mark> marks() const;
   std::size_t bytes() const;
 
  private:
@@ -69,6 +84,9 @@ class History final {
   void put_failures(Track& track, const HandlerSample& now, const HandlerSample& before) REQUIRES(mutex_);
   /// Makes the newest step of the day out of the hour's steps.
   void update_day() REQUIRES(mutex_);
+  /// The end of the last step of the day that other instances have written, too.
+  std::int64_t written_until() const REQUIRES(mutex_);
+  void put_back(const View& merged, std::int64_t from, std::int64_t until) REQUIRES(mutex_);
   Values part_of_hour(const Values& values) const REQUIRES(mutex_);
 
   mutable base::Mutex mutex_;
@@ -76,6 +94,9 @@ class History final {
   std::map<std::string, Ends> ends_ GUARDED_BY(mutex_);
   Ring hour_ GUARDED_BY(mutex_){hour_step, hour_steps};
   Ring day_ GUARDED_BY(mutex_){day_step, day_steps};
+  std::int64_t merged_until_ GUARDED_BY(mutex_) = 0;
+  std::int64_t packed_until_ GUARDED_BY(mutex_) = 0;
+  std::deque<Mark> marks_ GUARDED_BY(mutex_);
 };
 
 /// A quantile of calls in milliseconds, as far as their buckets tell; unknown without calls. Pure.

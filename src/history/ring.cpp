@@ -9,14 +9,6 @@ namespace {
 
 constexpr const char* other = "other";
 
-template <class Work>
-void each_series(Tracks& tracks, Work work) {
-  for (auto& [name, track] : tracks) {
-    for (Values& values : track.fields) work(values);
-    for (auto& [error_class, values] : track.failures) work(values);
-  }
-}
-
 float total(const Values& values) {
   const float out = over_time(Kind::count, values);
   return std::isnan(out) ? 0 : out;
@@ -117,7 +109,7 @@ Tracks Ring::in_order(const Tracks& tracks) const {
 }
 
 View Ring::view() const {
-  View out{step_, 0, steps_, {}, {}};
+  View out{step_, 0, steps_, {}, {}, 0};
   if (!newest_) return out;
   out.end = (*newest_ + 1) * step_;
   out.topics = in_order(topics_);

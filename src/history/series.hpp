@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,12 +50,29 @@ struct Track {
 };
 using Tracks = std::map<std::string, Track>;
 
+template <class Work>
+void each_series(Tracks& tracks, Work work) {
+  for (auto& [name, track] : tracks) {
+    for (Values& values : track.fields) work(values);
+    for (auto& [error_class, values] : track.failures) work(values);
+  }
+}
+
 /// What is known of a span of time.
 struct View {
   std::int64_t step = 0;  ///< seconds
   std::int64_t end = 0;   ///< of the last step, in seconds since 1970
   std::size_t steps = 0;
   Tracks topics, handlers;
+  std::int64_t merged_until = 0;  ///< the steps until then have other instances' figures, too
+};
+
+/// Something that happened, on the same axis of time.
+struct Mark {
+  std::int64_t at_us = 0;  ///< since 1970
+  std::string kind;        ///< `fault`, `recovered`, …
+  std::string text;
+  std::optional<std::string> who{};  ///< an operator
 };
 
 enum class Span { hour, day };

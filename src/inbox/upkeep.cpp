@@ -96,14 +96,18 @@ std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::mi
 
 void instance_heartbeat(Connection& connection, const InstanceIdentity& identity, bool stopped,
                         const std::optional<std::string>& problem, const std::vector<std::int32_t>& handlers,
-                        const std::vector<HandlerActivity>& activity) {
+                        const std::vector<HandlerActivity>& activity, const std::optional<std::string>& history) {
   auto ids = array_of(ArrayParameter::Type::int4, handlers);
   ArrayParameter topics{ArrayParameter::Type::text};
   for (const std::string& topic : identity.topics) topics.add(topic);
-  const auto rows = connection.access().run(
-      statements::instance_heartbeat,
-      pqxx::params{identity.instance_id.text(), identity.host, INBOXD_VERSION, identity.process_id, stopped, problem,
-                   ids.finish(), topics.finish(), json_of(activity)});
+  pqxx::params parameters{identity.instance_id.text(), identity.host, INBOXD_VERSION, identity.process_id, stopped,
+                          problem, ids.finish(), topics.finish(), json_of(activity)};
+  if (history) {
+    parameters.append(pqxx::bytes{reinterpret_cast<const std::byte*>(history->data()), history->size()});
+  } else {
+    parameters.append();
+  }
+  const auto rows = connection.access().run(statements::instance_heartbeat, parameters);
   connection.access().note_server(rows.one_row()[0].as<std::string>());
 }
 

@@ -71,11 +71,13 @@ struct InstanceIdentity {
   int process_id = 0;
   std::vector<std::string> topics = {};  ///< names and patterns (^…) of the topics it reads
 };
-/// `problem`: a sentence about work that fails at present. `handlers`: the handlers that it runs.
+/// `problem`: a sentence about work that fails at present. `handlers`: the handlers that it runs. `history`: its last
+/// hour, as history::pack() writes it; nullopt: as before.
 void instance_heartbeat(Connection& connection, const InstanceIdentity& identity, bool stopped,
                         const std::optional<std::string>& problem = std::nullopt,
                         const std::vector<std::int32_t>& handlers = {},
-                        const std::vector<HandlerActivity>& activity = {});
+                        const std::vector<HandlerActivity>& activity = {},
+                        const std::optional<std::string>& history = std::nullopt);
 
 /// The oldest transaction, which limits vacuum, and its owner.
 struct OldestTransaction {

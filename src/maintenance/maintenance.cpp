@@ -13,6 +13,7 @@
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
 #include "inbox/repeated_registration.hpp"
+#include "operations/history_queries.hpp"
 #include "operations/stored_event.hpp"
 
 namespace inboxd::maintenance {
@@ -93,8 +94,8 @@ std::chrono::seconds VacuumHoldback::age(const std::optional<inbox::OldestTransa
 Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity,
                          inbox::Registrations& registrations, inbox::Unsubscribed& unsubscribed,
                          std::atomic<bool>& quarantine_is_full, CurrentProblem current_problem,
-                         CurrentActivity current_activity, FedHandlers fed_handlers, inbox::Watchdog& watchdog,
-                         base::Logger& log)
+                         CurrentActivity current_activity, history::History& history, FedHandlers fed_handlers,
+                         inbox::Watchdog& watchdog, base::Logger& log)
     : identity_{std::move(identity)},
       consumer_group_{settings.kafka.group},
       registrations_{registrations},
@@ -102,6 +103,7 @@ Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdenti
       quarantine_is_full_{quarantine_is_full},
       current_problem_{std::move(current_problem)},
       current_activity_{std::move(current_activity)},
+      history_{history},
       log_{log},
       connection_{settings.database, "maintenance", watchdog, log},
       cleanup_{settings, connection_, turn_, log},
@@ -125,10 +127,11 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<PeriodicTask, 17> tasks{{{&Maintenance::check_registrations, 2s},
+  std::array<PeriodicTask, 18> tasks{{{&Maintenance::check_registrations, 2s},
                                       {&Maintenance::send_heartbeat, 1s},
                                       {&Maintenance::write_audit_entries, 1s},
                                       {&Maintenance::write_unsubscribed, 1s},
+                                      {&Maintenance::read_histories, 30s},
                                       {&Maintenance::observe_backlog, 5s},
                                       {&Maintenance::observe_readings, 5s},
                                       {&Maintenance::backfill, 1s},
@@ -156,7 +159,7 @@ void Maintenance::run() {
     if (!has_more) stop_.wait_for(check_tasks_interval);
   }
   const auto failure = inbox::failure_of([&] {
-    inbox::instance_heartbeat(connection_, identity_, true);
+    inbox::instance_heartbeat(connection_, identity_, true, std::nullopt, {}, {}, history_.take_minutes());
     write_audit_entries();
     write_unsubscribed();
   });
@@ -220,12 +223,21 @@ void Maintenance::send_heartbeat() {
   if (Clock::now() < next_heartbeat_ && problem == reported_problem_ && away == reported_away_) return;
   std::vector<std::int32_t> handlers;
   for (const auto& registered : registrations_.get()) handlers.push_back(registered.handler_id);
-  inbox::instance_heartbeat(connection_, identity_, false, problem, handlers, activity);
+  inbox::instance_heartbeat(connection_, identity_, false, problem, handlers, activity, history_.take_minutes());
   reported_problem_ = std::move(problem);
   reported_away_ = std::move(away);
   next_heartbeat_ = Clock::now() + heartbeat_interval;
   const base::Lock lock{mutex_};
   observed_.answered_us = event::now();
+}
+
+void Maintenance::read_histories() {
+  if (!history_.wants_peers()) return;
+  std::vector<history::Peer> peers;
+  for (auto& row : operations::read_histories(connection_, identity_.instance_id)) {
+    peers.push_back(std::move(row.peer));
+  }
+  history_.add_peers(peers);
 }
 
 void Maintenance::check_limits() {

@@ -83,8 +83,8 @@ class Maintenance final {
   /// ingest, written every second. `quarantine_is_full`: for ingest. `fed_handlers`: for `handlers backfill`.
   Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Registrations& registrations,
               inbox::Unsubscribed& unsubscribed, std::atomic<bool>& quarantine_is_full,
-              CurrentProblem current_problem, CurrentActivity current_activity, FedHandlers fed_handlers,
-              inbox::Watchdog& watchdog, base::Logger& log);
+              CurrentProblem current_problem, CurrentActivity current_activity, history::History& history,
+              FedHandlers fed_handlers, inbox::Watchdog& watchdog, base::Logger& log);
   ~Maintenance();
   Maintenance(const Maintenance&) = delete;
   Maintenance& operator=(const Maintenance&) = delete;
@@ -123,6 +123,8 @@ class Maintenance final {
   void send_heartbeat();
   void write_audit_entries();
   void write_unsubscribed();
+  /// Adds other instances to the history of the day.
+  void read_histories();
   /// Every so often, see pause_after_count; also after a failure.
   void observe_backlog();
   void count_backlog();
@@ -147,6 +149,7 @@ class Maintenance final {
   std::atomic<bool>& quarantine_is_full_;
   const CurrentProblem current_problem_;
   const CurrentActivity current_activity_;
+  history::History& history_;
   base::Logger& log_;
   base::Heartbeat heartbeat_;
   base::StopSignal stop_;

@@ -47,7 +47,13 @@ Document history_show() {
                                             {"since", time("its start")},
                                             {"merged", word({"memory", "heartbeat"})}}))},
                  {"topics", map(std::move(topic))},
-                 {"handlers", map(std::move(handler))}});
+                 {"handlers", map(std::move(handler))},
+                 {"crashes", steps("instances that ended without a stop, by their last heartbeat")},
+                 {"marks", list(object({{"at", time()},
+                                        {"kind", word({"start", "stop", "crash", "reload", "handlers", "operator",
+                                                       "fault", "recovered"})},
+                                        {"text", text()},
+                                        {"who", or_null(text("an operator; null without a token"))}}))}});
 }
 
 Document instance_show() {

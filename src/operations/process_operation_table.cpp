@@ -10,7 +10,8 @@ std::vector<Operation> process_operations() {
   constexpr auto read_with_token = Permission::read_with_token;
   return {
       {"history",
-       "Figures of the last hour or day in steps: rates, lag, durations of calls, failures.",
+       "Figures of the last hour or day in steps, of all instances: rates, lag, durations of calls, failures; and what "
+       "happened: starts, crashes, changes, faults.",
        read,
        Needs::daemon,
        functions::history_show,

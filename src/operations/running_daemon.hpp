@@ -27,6 +27,8 @@ class RunningDaemon {
   virtual Document describe() const = 0;
   /// The figures that this process has kept; without names before the first step has ended.
   virtual history::View history(history::Span span) const = 0;
+  /// What this process alone has seen, oldest first.
+  virtual std::vector<history::Mark> marks() const = 0;
   struct Identity {
     base::Uuid instance_id;
     std::string host;

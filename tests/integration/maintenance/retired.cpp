@@ -21,10 +21,11 @@ TEST_CASE("after a retirement, a refused preparation is requested again after 30
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
   inbox::Unsubscribed unsubscribed;
   std::atomic<bool> quarantine_is_full{false};
+  history::History history;
   maintenance::Maintenance maintenance{
       settings, {inbox.owner, "here", 1}, registrations, unsubscribed, quarantine_is_full,
-      [] { return std::nullopt; }, [](const auto&) { return std::vector<inbox::HandlerActivity>{}; }, {}, watchdog,
-      log};
+      [] { return std::nullopt; }, [](const auto&) { return std::vector<inbox::HandlerActivity>{}; }, history,
+      {}, watchdog, log};
   maintenance.start();
   const auto is_called = [&] { return maintenance.take_stale_handlers(); };
   wait_until("it is called", is_called);

@@ -47,10 +47,11 @@ TEST_CASE("while the database does not answer, maintenance pauses no longer than
   inbox::Registrations registrations;
   inbox::Unsubscribed unsubscribed;
   std::atomic<bool> quarantine_is_full{false};
+  history::History history;
   maintenance::Maintenance maintenance{
       settings, {inbox.owner, "here", 1}, registrations, unsubscribed, quarantine_is_full,
-      [] { return std::nullopt; }, [](const auto&) { return std::vector<inbox::HandlerActivity>{}; }, {}, watchdog,
-      log};
+      [] { return std::nullopt; }, [](const auto&) { return std::vector<inbox::HandlerActivity>{}; }, history,
+      {}, watchdog, log};
   maintenance.start();
   CHECK(max_pause(maintenance) < 2 * deadline);
   watchdog.cut_all(std::chrono::steady_clock::now());

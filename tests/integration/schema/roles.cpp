@@ -343,7 +343,9 @@ TEST_CASE("a monitoring role reads all tables and views but for the content of e
         "outbox_waiting.payload quarantine.detail quarantine.headers quarantine.key quarantine.payload "
         "quarantined.detail quarantined.headers quarantined.key quarantined.payload relay.fence "
         "sequence.fence");
-  CHECK(monitored("c.relname || '.' || a.attname", reads + " and a.atttypid = 'bytea'::regtype").empty());
+  // Figures and names; all other bytes are content.
+  CHECK(monitored("c.relname || '.' || a.attname", reads + " and a.atttypid = 'bytea'::regtype") ==
+        "instance.history");
   Session monitor{roles.settings_of({"monitor"}).url, inbox.database().schema()};
   for (const auto& view : inbox.database().rows(
            "select relname from pg_class where relnamespace = $1::regnamespace and relkind = 'v'",
