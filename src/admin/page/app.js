@@ -101,6 +101,7 @@ function showData(data) {
 }
 
 async function load() {
+  if (!current.module) return;  // it is on its way, and is loaded then
   loading?.abort();
   clearTimeout(timer);
   const mine = loading = new AbortController();
@@ -141,6 +142,7 @@ async function show() {
   const isFirst = current.screen === null;
   showNavigation(screen);
   main.setAttribute('aria-busy', 'true');
+  loading?.abort();
   current = {screen, module: null, parameters, isShown: false};
   const mine = current;
   try {

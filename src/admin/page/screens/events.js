@@ -79,7 +79,7 @@ export const eventTable = (events, caption = 'Events, newest first') => table({
     {title: 'Place', cell: (event) => event.topic ? visible(`${event.topic}/${event.partition}/${event.offset}`) : event.event_id},
     {title: 'Received', cell: (event) => when(event.received_at)},
     {title: 'Type', cell: (event) => short(event.event_type ?? '', 60) || '–'},
-    {title: 'Key', cell: (event) => shortBytes(event.key) + (event.key_is_cut ? '…' : '')},
+    {title: 'Key', cell: (event) => shortBytes(event.key)},
     {title: 'Producer’s id', cell: (event) => short(event.source_id ?? '', 50)},
     {title: 'Size', isNumber: true, cell: (event) => event.payload_size === null ? 'tombstone' : bytes(event.payload_size ?? 0)}]});
 
