@@ -7,6 +7,13 @@ namespace inboxd::support {
 
 inline constexpr const char* dialog = "dialog[open]";
 
+/// Opens a screen. Errors of the overview, which comes first, are those of its own tests.
+inline void open_screen(PageFixture& page, const std::string& screen) {
+  page.open();
+  page.browser.errors();
+  page.go(screen);
+}
+
 /// Waits for the question of a change; returns its text.
 inline std::string question(PageFixture& page, const std::string& verb) {
   page.browser.wait_for("[...document.querySelectorAll('dialog[open] button')].some((each) => each.innerText === '" + verb +

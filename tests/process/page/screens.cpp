@@ -12,6 +12,7 @@ TEST_CASE("each screen of an empty database names the next step, without a barri
   PageFixture page;
   page.start();
   page.open();
+  page.browser.errors();
   const std::vector<std::pair<std::string, std::string>> screens{
       {"events", "No event is stored yet."},     {"failures", "No dead letters"},
       {"keys", "No key is blocked"},             {"quarantine", "Nothing is in quarantine"},
@@ -37,7 +38,7 @@ TEST_CASE("quarantined records are shown by topic and reason, tried again with t
     page.admin.fixture.kafka.produce({Message{.topic = topic, .key = "k", .payload = payload, .partition = 0}});
   }
   page.admin.database.wait_for("three in quarantine", "select count(*) from inbox.quarantine", 3);
-  page.open("quarantine");
+  open_screen(page, "quarantine");
   CHECK_SCREEN(page, "quarantine");
   page.browser.click_text(topic, ".list");
   page.browser.wait_text("3 records");
@@ -55,7 +56,7 @@ TEST_CASE("quarantined records are shown by topic and reason, tried again with t
   page.daemon->stop();
   page.admin.config.topics = {"{name: " + topic + ", on_missing_id: position}"};
   page.daemon = page.admin.start();
-  page.open("quarantine");
+  open_screen(page, "quarantine");
   page.browser.click_text("Try again…");
   CHECK_THAT(question(page, "Try again"), ContainsSubstring("2 become events"));
   confirm(page, "Try again");
@@ -68,7 +69,7 @@ TEST_CASE("a handler is paused, resumed and back-filled; the audit names the per
   page.start();
   page.admin.fixture.produce(5);
   page.admin.fixture.wait_done();
-  page.open("handlers");
+  open_screen(page, "handlers");
   CHECK_SCREEN(page, "handlers");
   page.browser.click_text("recorder");
   page.browser.wait_text("Settings: retries, fuse, limits");
@@ -100,7 +101,7 @@ TEST_CASE("the window of a batch handler is closed by hand, and its next close i
   page.start();
   page.admin.fixture.produce(3);
   page.admin.fixture.wait_stored(3);
-  page.open("handlers?handler=recorder");
+  open_screen(page, "handlers?handler=recorder");
   page.browser.wait_text("Next close");
   page.browser.click_text("Run now…");
   CHECK_THAT(question(page, "Close the window"), ContainsSubstring("3 events wait"));
@@ -114,7 +115,7 @@ TEST_CASE("a partition is read again from an offset, after a dry run that counts
   page.start();
   page.admin.fixture.produce(10);
   page.admin.fixture.wait_done();
-  page.open("partitions");
+  open_screen(page, "partitions");
   page.browser.wait_for("document.querySelector('.list')?.innerText.includes('10')");
   CHECK_SCREEN(page, "partitions");
   page.browser.click_text("Seek…");
@@ -132,10 +133,10 @@ TEST_CASE("a partition is read again from an offset, after a dry run that counts
 TEST_CASE("a message that the brokers refuse is shown in the outbox, and deleted") {
   PageFixture page;
   page.start();
-  page.admin.database.run("select inbox.publish('no such topic!', 'payload'::bytea, 'k<b>'::bytea)");
+  page.admin.database.run("select inbox.publish($1, 'k<b>', '{}'::jsonb)", {random_name("unknown")});
   page.admin.database.wait_for("it is stopped", "select count(*) from inbox.outbox_lane", 1);
-  page.open("outbox");
-  page.browser.wait_text("k<b>");
+  open_screen(page, "outbox");
+  page.browser.wait_text("UNKNOWN_TOPIC");
   CHECK_SCREEN(page, "outbox");
   page.browser.click_text("Delete…");
   CHECK_THAT(confirm(page, "Delete for good"), ContainsSubstring("1 changed"));
