@@ -16,8 +16,8 @@ inline void open_screen(PageFixture& page, const std::string& screen) {
 
 /// Waits for the question of a change; returns its text.
 inline std::string question(PageFixture& page, const std::string& verb) {
-  page.browser.wait_for("[...document.querySelectorAll('dialog[open] button')].some((each) => each.innerText === '" + verb +
-                        "')");
+  page.browser.wait_for("[...document.querySelectorAll('dialog[open] button')]"
+                        ".some((each) => each.innerText === '" + verb + "')");
   return page.browser.text(dialog);
 }
 

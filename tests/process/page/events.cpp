@@ -77,7 +77,8 @@ TEST_CASE("one event shows body, headers and its way to each handler, every erro
   page.admin.config.handlers[0].more = {"retry: {max_attempts: 2, base: 10ms}"};
   page.start();
   const auto& topic = page.admin.topic;
-  page.admin.fixture.kafka.produce({keyed(topic, 1, "k", R"({"big": 12345678901234567890123, "b": {"c": [1, 2]}})", "Bad")});
+  const std::string payload = R"({"big": 12345678901234567890123, "b": {"c": [1, 2]}})";
+  page.admin.fixture.kafka.produce({keyed(topic, 1, "k", payload, "Bad")});
   page.admin.database.wait_for("it is dead", "select count(*) from inbox.dead_letter", 1);
   open_screen(page, "event?id=" + id_of(1));
   const std::string text = page.browser.text();
@@ -100,7 +101,8 @@ TEST_CASE("keys, types and payloads with HTML, marks of writing direction and a 
   page.admin.config.topics = {"{name: " + page.admin.topic + ", payload_limit: 2MiB}"};
   page.start();
   const auto& topic = page.admin.topic;
-  const std::string hostile = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>\u202Etxt\u202C\x01";
+  const std::string hostile =
+      "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>\u202Etxt\u202C\x01";
   const std::string deep(5'000, '[');
   page.admin.fixture.kafka.produce(
       {keyed(topic, 1, hostile, hostile, hostile), keyed(topic, 2, "big", "\"" + std::string(1'048'000, 'x') + "\""),

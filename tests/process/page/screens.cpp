@@ -121,7 +121,8 @@ TEST_CASE("a partition is read again from an offset, after a dry run that counts
   page.browser.click_text("Seek…");
   fill(page, "input", "4");
   page.browser.click_text("Continue", dialog);
-  CHECK_THAT(question(page, "Read from there"), ContainsSubstring("6 offsets are read again: 6 are known and absorbed"));
+  CHECK_THAT(question(page, "Read from there"),
+             ContainsSubstring("6 offsets are read again: 6 are known and absorbed"));
   confirm(page, "Read from there");
   page.admin.database.wait_for("the position is 10 again", "select sum(position)::bigint from inbox.lag", 10);
   CHECK(page.admin.fixture.counts().is_perfect());
