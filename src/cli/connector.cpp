@@ -162,33 +162,4 @@ base::Result<JdbcUrl> read_jdbc_url(const std::string& text, const std::string& 
   return out;
 }
 
-std::string remedy_for_setting(std::string_view key) {
-  using Pair = std::pair<std::string_view, const char*>;
-  static constexpr std::array<Pair, 18> remedies{{
-      {"tasks.max", "nothing to set: instances share the partitions, each with handlers[].concurrency calls"},
-      {"auto.create", "make the table yourself, see the statement's comment"},
-      {"auto.evolve", "add columns to the table and to the statement yourself"},
-      {"schema.evolution", "add columns to the table and to the statement yourself"},
-      {"errors.retry.", "use handlers[].retry"},
-      {"errors.log.", "nothing to set: `inboxd dead list` and the log have every failure, without payloads"},
-      {"errors.deadletterqueue.topic.replication.factor", "create the topic yourself"},
-      {"errors.deadletterqueue.context.headers.enable", "nothing to set: dead letters always have these headers"},
-      {"consumer.override.", "write it into kafka.properties, with librdkafka's name; see config/security.md"},
-      {"connection.attempts", "nothing to set: inboxd connects again by itself"},
-      {"connection.backoff.ms", "nothing to set: inboxd connects again by itself"},
-      {"connection.pool.", "use database.connections"},
-      {"connection.", "a parameter of the driver: write libpq's counterpart, if any, into database.url"},
-      {"field.", "write the columns that you want into the statement"},
-      {"predicates", "write the condition into the statement, as `where`"},
-      {"value.converter.", "see config/formats.md for a registry's login and certificates"},
-      {"header.converter", "nothing to set: the statement sees headers as a jsonb object of texts"},
-      {"truncate.enabled", "inboxd does not truncate; events of a truncation are passed over"},
-  }};
-  const auto found = std::find_if(remedies.begin(), remedies.end(), [&](const Pair& one) {
-    const std::string_view rest = key.substr(std::min(one.first.size(), key.size()));
-    return key.starts_with(one.first) && (one.first.ends_with('.') || rest.empty() || rest.starts_with('.'));
-  });
-  return found == remedies.end() ? "inboxd has no such setting; see config/coming-from-jdbc-sink.md" : found->second;
-}
-
 }  // namespace inboxd::cli

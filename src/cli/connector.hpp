@@ -53,7 +53,4 @@ struct JdbcUrl {
 };
 base::Result<JdbcUrl> read_jdbc_url(const std::string& text, const std::string& user);
 
-/// What to do about a setting that is not translated, as a sentence.
-std::string remedy_for_setting(std::string_view key);
-
 }  // namespace inboxd::cli

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "cli/connector_remedies.hpp"
 #include "cli/connector_tables.hpp"
+#include "cli/connector_transforms.hpp"
 #include "cli/yaml_text.hpp"
 
 namespace inboxd::cli {
@@ -22,6 +24,8 @@ std::optional<int> number_in(const std::optional<std::string>& text, int least, 
   if (!text || std::from_chars(text->data(), text->data() + text->size(), out).ec != std::errc{}) return std::nullopt;
   return std::clamp(out, least, most);
 }
+
+std::string quoted_setting(const std::string& value) { return base::json_quote(base::shorten(value, 100)); }
 
 /// A handler's name made of a topic's or a connector's.
 std::string handler_name(const std::string& text, std::set<std::string>& used) {
@@ -80,32 +84,16 @@ class Import final {
     return std::nullopt;
   }
 
-  /// Transforms that are known; all others are remarks.
   Step read_transforms() {
-    is_change_event_ = connector_.is_debezium();
-    for (const auto& name : items_of(connector_.take("transforms").value_or(""))) {
-      const std::string prefix = "transforms." + name + ".";
-      const std::string type = connector_.take(prefix + "type").value_or("");
-      if (type.ends_with(".ExtractNewRecordState")) {
-        is_change_event_ = true;
-        for (const char* const key : {"drop.tombstones", "delete.handling.mode", "delete.tombstone.handling.mode"}) {
-          connector_.take(prefix + key);
-        }
-      } else if (type.ends_with(".RegexRouter") || type.ends_with(".ByLogicalTableRouter")) {
-        routers_.push_back(prefix);
-      } else if (type.ends_with(".ExtractField$Key")) {
-        key_field_ = connector_.take(prefix + "field").value_or("");
-      } else {
-        connector_.take_all(prefix);
-        remark("transforms." + name + " (" + base::shorten(type, 100) +
-               ") is not translated: write its effect into the statement, where the values are read");
-      }
-    }
+    transforms_ = cli::read_transforms(connector_);
+    is_change_event_ = connector_.is_debezium() || transforms_.unwraps;
+    write_.todo = transforms_.todo;
+    for (const auto& sentence : transforms_.todo) remark(sentence + " of the statement");
     return std::nullopt;
   }
 
   Step read_topics() {
-    auto tables = read_tables(connector_, routers_);
+    auto tables = read_tables(connector_, transforms_.routers);
     if (!tables) return tables.problem();
     tables_ = std::move(tables).value();
     return std::nullopt;
@@ -119,14 +107,17 @@ class Import final {
     fields_ = connector_.take_list("fields.whitelist", "fields.whitelist");
     write_.deletes = connector_.take_flag("delete.enabled");
     write_.is_change_event = is_change_event_;
-    write_.key_field = key_field_;
+    write_.key_field = transforms_.key_field;
+    write_.time_zone = connector_.take("db.timezone", "use.time.zone").value_or("UTC");
     if (mode == "upsert") write_.mode = InsertMode::upsert;
     else if (mode == "update") write_.mode = InsertMode::update;
-    else if (mode != "insert") return base::Problem{"insert.mode is none of insert, upsert and update"};
+    else if (mode != "insert") return base::Problem{"insert.mode is " + quoted_setting(mode) +
+                                                      ", none of insert, upsert and update"};
     if (key_mode == "kafka") write_.key_source = KeySource::kafka;
     else if (key_mode == "record_key") write_.key_source = KeySource::record_key;
     else if (key_mode == "record_value") write_.key_source = KeySource::record_value;
-    else if (key_mode != "none") return base::Problem{"pk.mode is none of none, kafka, record_key and record_value"};
+    else if (key_mode != "none") return base::Problem{"pk.mode is " + quoted_setting(key_mode) +
+                                                      ", none of none, kafka, record_key and record_value"};
     if (write_.key_source == KeySource::kafka && key_fields_.empty()) {
       key_fields_ = {"__connect_topic", "__connect_partition", "__connect_offset"};
     }
@@ -157,10 +148,11 @@ class Import final {
     if (write_.key_source != KeySource::record_key) return std::nullopt;
     if (key.ends_with(".StringConverter")) write_.key_format = KeyFormat::text;
     else if (key.empty()) remark("key.converter is that of the worker: the statement reads keys as JSON; if it is the "
-                                 "StringConverter, replace k.v and k.v->… by to_jsonb(e.key)");
+                                 "StringConverter, replace k.v and k.v->… by to_jsonb(e.key), and delete the line that "
+                                 "makes k");
     else if (!key.ends_with(".JsonConverter") && !key.ends_with(".JsonSchemaConverter"))
       remark("key.converter is " + base::shorten(key, 100) + ", but SQL sees such keys as bytes only (e.key_bytes): "
-             "let the statement read the key's columns from e.body");
+             "let the statement read the key's columns from e.body, and delete the line that makes k");
     return std::nullopt;
   }
 
@@ -182,8 +174,9 @@ class Import final {
     dead_letter_topic_ = connector_.take("errors.deadletterqueue.topic.name").value_or("");
     if (connector_.take("errors.tolerance").value_or("none") == "none") {
       remark("errors.tolerance none: the connector stops at a record that it cannot write. inboxd makes a dead letter "
-             "of it, and other keys carry on. To stop, too, add to the handler: "
-             "retry: {rules: [{error: \"sql.*\", then: pause}]}");
+             "of it, and other keys carry on. To stop, too, add to the handler" +
+             std::string{retry_text().empty() ? ": retry: {rules: [{error: \"sql.*\", then: pause}]}"
+                                              : "'s retry: rules: [{error: \"sql.*\", then: pause}]"});
     }
     if (connector_.take_flag("auto.create")) makes_tables_ = true;
     if (connector_.take("schema.evolution").value_or("none") != "none") makes_tables_ = true;
@@ -203,6 +196,7 @@ class Import final {
       if (auto found = options_.find_columns(table)) known = *std::move(found);
       else remark("the database has no table " + target.table + " (in the search path): make it, and run this again");
     }
+    const auto is_kept = [&](const std::string& name) { return origin_of(transforms_.of_value, name).has_value(); };
     auto keys = key_fields_, others = fields_;
     for (const auto& column : known) {
       if (key_fields_.empty() && write_.key_source != KeySource::none && column.is_key) keys.push_back(column.name);
@@ -211,11 +205,17 @@ class Import final {
     for (const auto& column : known) {
       if (fields_.empty() && !is_key(column.name)) others.push_back(column.name);
     }
-    std::erase_if(others, is_key);
+    std::erase_if(others, [&](const std::string& name) { return is_key(name) || !is_kept(name); });
+    if (!known.empty()) remark_missing_columns(target.table, keys, others, known);
     const bool lacks_keys = keys.empty() && write_.key_source != KeySource::none;
     const bool lacks_others = others.empty() && fields_.empty() && known.empty();
     if (lacks_keys) keys = {"KEY_COLUMN"};
-    if (lacks_others) others = {"COLUMN_1", "COLUMN_2"};
+    if (lacks_others) {
+      for (const auto& name : given_names(transforms_.of_value)) {
+        if (!is_key(name)) others.push_back(name);
+      }
+      others.insert(others.end(), {"COLUMN_1", "COLUMN_2"});
+    }
     if (lacks_keys || lacks_others) {
       remark("the connector finds the columns of " + target.table + " in the records' schema. Replace " +
              (lacks_keys ? std::string{"KEY_COLUMN and "} : std::string{}) +
@@ -228,13 +228,36 @@ class Import final {
     return described(keys, others, known);
   }
 
+  /// Columns that the connector's settings name, but not the table.
+  void remark_missing_columns(const std::string& table, const std::vector<std::string>& keys,
+                              const std::vector<std::string>& others, const std::vector<WrittenColumn>& known) {
+    const auto is_missing = [&](const std::string& name) {
+      const std::string column = tables_.folds_names ? base::lower(name) : name;
+      return std::none_of(known.begin(), known.end(), [&](const auto& one) { return one.name == column; });
+    };
+    const auto look = [&](const char* setting, const std::vector<std::string>& names) {
+      for (const auto& name : names) {
+        if (!is_missing(name)) continue;
+        remark(std::string{setting} + ": table " + table + " has no column " + quoted_name(base::shorten(name, 100)) +
+               "; add it to the table, or correct the setting and run this again");
+      }
+    };
+    look("pk.fields", keys);
+    look("fields.whitelist", others);
+  }
+
   std::vector<WrittenColumn> described(const std::vector<std::string>& keys, const std::vector<std::string>& others,
                                        const std::vector<WrittenColumn>& known) const {
     std::vector<WrittenColumn> out;
     const auto add = [&](const std::string& name, bool is_key) {
       const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.name == name; });
       const std::string column = tables_.folds_names ? base::lower(name) : name;
-      out.push_back({column, found == known.end() ? "" : found->type, is_key, name});
+      const bool is_in_key = is_key && write_.key_source == KeySource::record_key;
+      const auto& changes = is_in_key ? transforms_.of_key : transforms_.of_value;
+      const auto origin = origin_of(changes, name).value_or(FieldOrigin{name});
+      const bool is_place = is_key && write_.key_source == KeySource::kafka;
+      out.push_back({column, found == known.end() ? "" : found->type, is_key, is_place ? name : origin.field,
+                     is_place || (is_in_key && !transforms_.key_field.empty()) ? "" : origin.expression});
     };
     for (const auto& name : keys) add(name, true);
     for (const auto& name : others) add(name, false);
@@ -294,22 +317,28 @@ class Import final {
   }
 
   std::string kafka_text() {
-    if (options_.brokers.empty()) remark("kafka.brokers is a placeholder: write the worker's bootstrap.servers there");
+    const std::string own = connector_.take("consumer.override.bootstrap.servers").value_or("");
+    const std::string brokers = options_.brokers.empty() ? own : options_.brokers;
+    if (brokers.empty()) remark("kafka.brokers is a placeholder: write the worker's bootstrap.servers there");
     if (connector_.name().empty()) remark("kafka.group: the file names no connector; its group is connect-NAME");
     const std::string name = connector_.name().empty() ? "NAME" : connector_.name();
     const std::string group = connector_.take("consumer.override.group.id").value_or("connect-" + name);
-    return "\nkafka:\n  brokers: " + yaml_value(options_.brokers.empty() ? "localhost:9092" : options_.brokers) +
+    return "\nkafka:\n  brokers: " + yaml_value(brokers.empty() ? "localhost:9092" : brokers) +
            "\n  group: " + yaml_value(group) + "   # the connector's: reading begins at its offsets; stop it first\n";
   }
 
-  std::string topics_text() const {
+  std::string topics_text() {
     std::string out = "\ntopics:\n";
+    // As `committed`, but a partition without a committed offset begins at its end.
+    const bool is_latest = connector_.take("consumer.override.auto.offset.reset").value_or("earliest") == "latest";
+    const std::string start = is_latest ? "end   # auto.offset.reset latest; never after the group's offset" : "committed";
     const auto add = [&](const std::string& which, const std::string& name) {
-      out += "  - " + which + ": " + yaml_value(name) + "\n    start: committed\n";
+      out += "  - " + which + ": " + yaml_value(name) + "\n    start: " + start + "\n";
       if (is_change_event_) out += "    envelope: debezium\n";
       out += value_format_;
       out += "    on_missing_id: position   # a row of a table has no event id: its place in Kafka is the id\n";
-      if (!write_.deletes && !is_change_event_) out += "    tombstones: skip\n";
+      const bool skips = transforms_.drops_tombstones || !write_.deletes;
+      if (skips && !is_change_event_) out += "    tombstones: skip\n";
     };
     if (!tables_.pattern.empty()) add("pattern", tables_.pattern);
     for (const auto& topic : tables_.topics) add("name", topic);
@@ -328,15 +357,15 @@ class Import final {
   }
 
   std::string left_text() {
-    const auto left = connector_.left();
-    if (left.empty()) return "";
-    std::string out = "\n# Not translated:\n";
-    for (const auto& key : left) {
-      const std::string line = base::escape_controls(base::shorten(key, 200)) + ": " + remedy_for_setting(key);
-      out += yaml_comment("* " + line, "", "  ");
-      remarks_.push_back(line);
+    std::string open, harmless;
+    for (const auto& key : connector_.left()) {
+      const auto remedy = remedy_for_setting(key);
+      const std::string line = base::escape_controls(base::shorten(key, 200)) + ": " + remedy.text;
+      (remedy.is_needed ? open : harmless) += yaml_comment("* " + line, "", "  ");
+      if (remedy.is_needed) remarks_.push_back(line);
     }
-    return out;
+    return (open.empty() ? "" : "\n# Not translated:\n" + open) +
+           (harmless.empty() ? "" : "\n# Nothing to do about:\n" + harmless);
   }
 
   void remark(const std::string& text) {
@@ -349,9 +378,8 @@ class Import final {
   std::string database_url_, search_path_;
   bool has_password_ = false;
   bool is_change_event_ = false, makes_tables_ = false;
-  std::string key_field_;
+  Transforms transforms_;
   std::string value_format_;          ///< a line of each topic
-  std::vector<std::string> routers_;  ///< prefixes of their settings
   ConnectorTables tables_;
   TableWrite write_;
   std::vector<std::string> key_fields_, fields_;

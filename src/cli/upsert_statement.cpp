@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <functional>
 
+#include "config/todo_mark.hpp"
+
 namespace inboxd::cli {
 namespace {
 
 /// PostgreSQL takes 100 arguments in a call; an object has two for each member.
 constexpr std::size_t members_of_object = 50;
-
-std::string quoted_text(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out.append(c == '\'' ? 2 : 1, c);
-  return out + "'";
-}
 
 /// Names in lines of about 90 columns, with a prefix for each, such as `r.`.
 std::string list_of(const std::vector<std::string>& names, const std::string& before = "") {
@@ -38,14 +34,15 @@ std::vector<std::string> names_of(const TableWrite& write, bool with_keys, bool 
 }
 
 /// A number of a converter's time as PostgreSQL's; empty: the type needs nothing. `x` is jsonb.
-std::string converted(const std::string& type, const std::string& x, bool is_change_event) {
+std::string converted(const std::string& type, const std::string& x, const TableWrite& write) {
+  const bool is_change_event = write.is_change_event;
   const std::string number = "(" + x + ")::float8";
   // Debezium's times have milliseconds or microseconds.
   const std::string unit =
       is_change_event ? "case when abs(" + number + ") < 1e14 then 1e3 else 1e6 end" : std::string{"1e3"};
   const std::string moment = "to_timestamp(" + number + " / " + unit + ")";
   if (type.starts_with("timestamp") && type.ends_with("with time zone")) return moment;
-  if (type.starts_with("timestamp")) return moment + " at time zone 'UTC'";
+  if (type.starts_with("timestamp")) return moment + " at time zone " + quoted_text(write.time_zone);
   if (type == "date") return "date '1970-01-01' + (" + x + ")::int";
   if (type.starts_with("time") && type.ends_with("without time zone")) {
     return "time '00:00' + " + number + " * interval '1 " + (is_change_event ? "microsecond'" : "millisecond'");
@@ -55,6 +52,11 @@ std::string converted(const std::string& type, const std::string& x, bool is_cha
 
 /// The column's value in the record, as jsonb.
 std::string value_of(const WrittenColumn& column, const TableWrite& write, std::size_t place_in_key) {
+  if (!column.expression.empty()) {
+    const bool is_local = column.expression == moment_of_event && column.type.starts_with("timestamp") &&
+                          !column.type.ends_with("with time zone");
+    return "to_jsonb(" + column.expression + (is_local ? " at time zone " + quoted_text(write.time_zone) : "") + ")";
+  }
   if (column.is_key && write.key_source == KeySource::kafka) {
     constexpr const char* places[] = {"e.topic", "e.partition", "e.\"offset\""};
     return std::string{"to_jsonb("} + places[place_in_key % 3] + ")";
@@ -69,7 +71,7 @@ std::string value_of(const WrittenColumn& column, const TableWrite& write, std::
   if (column.type == "bytea") {
     return "to_jsonb('\\x' || encode(decode(" + path + "#>>'{}', 'base64'), 'hex'))";
   }
-  const std::string moment = converted(column.type, path, write.is_change_event);
+  const std::string moment = converted(column.type, path, write);
   if (moment.empty()) return path;
   return "case jsonb_typeof(" + path + ") when 'number' then to_jsonb(" + moment + ") else " + path + " end";
 }
@@ -136,15 +138,7 @@ std::string assignments(const std::vector<std::string>& names, const std::string
   return out;
 }
 
-}  // namespace
-
-std::string quoted_name(std::string_view name) {
-  std::string out = "\"";
-  for (const char c : name) out.append(c == '"' ? 2 : 1, c);
-  return out + "\"";
-}
-
-std::string statement_for(const TableWrite& write) {
+std::string complete_statement(const TableWrite& write) {
   if (write.mode == InsertMode::insert && !write.deletes) return insert_only(write);
   const auto all = names_of(write, true, true), others = names_of(write, false, true);
   std::string out = with_latest(write);
@@ -161,6 +155,26 @@ std::string statement_for(const TableWrite& write) {
   if (write.mode == InsertMode::insert) return out + "\n";
   out += "\non conflict (" + list_of(names_of(write, true, false)) + ") do ";
   return out + (others.empty() ? "nothing" : "update set" + assignments(others, "excluded.")) + "\n";
+}
+
+}  // namespace
+
+std::string quoted_text(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out.append(c == '\'' ? 2 : 1, c);
+  return out + "'";
+}
+
+std::string quoted_name(std::string_view name) {
+  std::string out = "\"";
+  for (const char c : name) out.append(c == '"' ? 2 : 1, c);
+  return out + "\"";
+}
+
+std::string statement_for(const TableWrite& write) {
+  std::string out;
+  for (const auto& sentence : write.todo) out.append(config::todo_mark).append(sentence).append("\n");
+  return out + complete_statement(write);
 }
 
 }  // namespace inboxd::cli

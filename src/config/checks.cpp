@@ -11,6 +11,7 @@
 #include "config/kafka_properties.hpp"
 #include "config/reserved_words.hpp"
 #include "config/suggest.hpp"
+#include "config/todo_mark.hpp"
 #include "config/topics.hpp"
 #include "config/units.hpp"
 
@@ -471,6 +472,7 @@ void check_together(const Settings& settings, Reading& reading) {
   check_admin(settings.admin, reading);
   check_tracing(settings.tracing, reading);
   check_ingest_port(settings, reading);
+  check_todo_marks(settings, reading);
   for (std::size_t i = 0; i < settings.topics.size(); ++i) check_topic(settings, i, reading);
   check_names(settings, reading);
   for (std::size_t i = 0; i < settings.handlers.size(); ++i) check_handler(settings, i, reading);

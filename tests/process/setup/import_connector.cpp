@@ -142,6 +142,37 @@ TEST_CASE("imported connectors insert, update, and key rows by their place in Ka
   CHECK(c.rows("place", "o") == "(" + c.topic + ",0,0,/x) (" + c.topic + ",0,1,/x)");
 }
 
+TEST_CASE("an imported connector that renames fields keeps the values, and one that masks them does not run unedited") {
+  Connected c;
+  c.session.run("create table person (person_id bigint primary key, email text, seen timestamp, origin text);"
+                "insert into person values (1, 'old@example.org')");
+  const std::string transform = "org.apache.kafka.connect.transforms.";
+  c.settings.update({{"table.name.format", "person"}, {"insert.mode", "upsert"}, {"pk.mode", "record_key"},
+                     {"pk.fields", "person_id"},
+                     {"key.converter", "org.apache.kafka.connect.json.JsonConverter"},
+                     {"transforms", "value,key,origin"},
+                     {"transforms.value.type", transform + "ReplaceField$Value"},
+                     {"transforms.value.renames", "mail:email"},
+                     {"transforms.key.type", transform + "ReplaceField$Key"},
+                     {"transforms.key.renames", "id:person_id"},
+                     {"transforms.origin.type", transform + "InsertField$Value"},
+                     {"transforms.origin.timestamp.field", "seen"},
+                     {"transforms.origin.topic.field", "origin"}});
+  c.produce(R"({"id": 1})", R"({"mail": "ada@example.org", "email": "no column of the record"})");
+  c.produce(R"({"id": 2})", R"({"mail": "bob@example.org"})");
+  c.translate();
+  c.run();
+  CHECK(c.session.text("select string_agg(person_id || ' ' || email || ' ' || (origin = $1), ', ' order by person_id) "
+                       "from person where abs(extract(epoch from seen - (now() at time zone 'UTC'))) < 3600",
+                       {c.topic}) == "1 ada@example.org true, 2 bob@example.org true");
+  c.settings.update({{"transforms", "mask"}, {"transforms.mask.type", transform + "MaskField$Value"}});
+  c.translate();
+  for (const char* const command : {"check", "run --until-idle"}) {
+    CHECK_THROWS_WITH(run_shell(c.folder.path(), std::string{"inboxd --config inboxd.yaml "} + command),
+                      ContainsSubstring("transforms.mask (org.") && ContainsSubstring("then delete this line"));
+  }
+}
+
 TEST_CASE("import connect refuses an existing file and names a table or a database that is not there") {
   Connected c;
   c.settings["table.name.format"] = "nowhere";
