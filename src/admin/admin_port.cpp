@@ -162,6 +162,7 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
   }
   auto given = given_of(request, operation);
   if (auto* refused = std::get_if<HttpResponse>(&given)) return std::move(*refused);
+  std::string plan = take_plan(std::get<Given>(given));
   auto arguments = operations::read_arguments(operation.parameters, std::get<Given>(given), event::now());
   if (!arguments) return refusal(400, operation.verb + ": " + arguments.problem().message);
   const bool is_quick = operation.needs == operations::Needs::nothing || operation.verb == "instance show" ||
@@ -169,7 +170,8 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
   return LaneWork{
       is_quick ? reading_lane : operating_lane,
       [this, &operation, arguments = std::move(arguments).value(),
-       caller = Caller{gate_.actor_of(request), has_token(request)}](const std::atomic<bool>& nobody_waits) {
+       caller = Caller{gate_.actor_of(request), has_token(request), std::move(plan)}](
+          const std::atomic<bool>& nobody_waits) {
         return operate(operation, arguments, caller, nobody_waits);
       },
       is_quick || changes, has_token(request)};
@@ -192,6 +194,15 @@ HttpResponse AdminPort::operate(const operations::Operation& operation, const op
   context.retention = daemon_.in_force().settings.retention;
   context.actor = caller.actor;
   context.shows_content = caller.has_token;
+  const std::string change = operation.verb + " " + arguments.asked();
+  if (!caller.plan.empty()) {
+    const auto plan = plans_.find(caller.plan, change, Plans::Clock::now());
+    if (plan == nullptr) {
+      return refusal(409, operation.verb + ": the plan is too old, of another daemon or of other arguments; ask for it "
+                                           "again with dry-run");
+    }
+    context.agreed = *plan;
+  }
   const auto end = std::chrono::steady_clock::now() + settings_.answer_timeout * 4 / 5;
   // Work in batches stops between two of them if the client has gone, and in time to answer how far it came.
   context.pause = [&](std::chrono::milliseconds most) {
@@ -212,6 +223,10 @@ HttpResponse AdminPort::operate(const operations::Operation& operation, const op
                                          {"arguments", arguments.asked()},
                                          {"actor", caller.actor},
                                          {"exit_status", static_cast<int>(answer.code)}});
+  }
+  const bool is_dry_run = operation.permission == operations::Permission::change && arguments.flag("dry-run");
+  if (is_dry_run && answer.code == base::ExitCode::done && !answer.plan.is_null()) {
+    answer.document[plan_name] = plans_.keep(change, std::move(answer.plan), Plans::Clock::now());
   }
   return response_of(operation, answer);
 }

@@ -6,6 +6,7 @@
 #include "admin/gate.hpp"
 #include "admin/http_server.hpp"
 #include "admin/page_key.hpp"
+#include "admin/plans.hpp"
 #include "base/logger.hpp"
 #include "config/settings.hpp"
 #include "inbox/connection.hpp"
@@ -41,6 +42,7 @@ class AdminPort final {
   struct Caller {
     std::string actor;
     bool has_token = false;  ///< a valid token: the gate refuses others
+    std::string plan = {};   ///< its name; empty: none
   };
   HttpResponse operate(const operations::Operation& operation, const operations::Arguments& arguments,
                        const Caller& caller, const std::atomic<bool>& nobody_waits);
@@ -53,6 +55,7 @@ class AdminPort final {
   base::Logger& log_;
   PageKey page_key_;
   const Gate gate_;
+  Plans plans_;
   const std::vector<operations::Operation> operations_;
   const std::string openapi_;
   inbox::Watchdog watchdog_;

@@ -58,6 +58,10 @@ std::variant<Given, HttpResponse> given_by_body(const HttpRequest& request, cons
       operations::Document::parse(request.body.empty() ? "{}" : request.body, nullptr, false);
   if (!body.is_object()) return refusal(400, "the body is not a JSON object");
   for (const auto& [name, value] : body.items()) {
+    if (name == plan_name && value.is_string()) {
+      out[name] = {value.get<std::string>()};
+      continue;
+    }
     const operations::Parameter* const parameter = find(operation, name);
     if (parameter == nullptr) return unknown(operation, name);
     if (value.is_null()) continue;
@@ -107,6 +111,11 @@ std::variant<Given, HttpResponse> given_of(const HttpRequest& request, const ope
   if (operation.permission != operations::Permission::change) return given_by_query(request, operation);
   if (!request.query.empty()) return refusal(400, "pass the parameters of a change in the body, not in the query");
   return given_by_body(request, operation);
+}
+
+std::string take_plan(Given& given) {
+  auto found = given.extract(plan_name);
+  return found.empty() ? "" : found.mapped().front();
 }
 
 HttpResponse response_of(const operations::Operation& operation, const operations::Answer& answer) {

@@ -16,6 +16,11 @@ using Given = std::map<std::string, std::vector<std::string>>;
 /// parameter over HTTP: a POST needs no confirmation.
 std::variant<Given, HttpResponse> given_of(const HttpRequest& request, const operations::Operation& operation);
 
+/// The name of the plan in these arguments, which it leaves without: field `plan` of a dry run. Empty: none.
+std::string take_plan(Given& given);
+/// Of a change: the plan's name. Not an operation's own parameter, because the command line keeps its plan itself.
+inline constexpr const char* plan_name = "plan";
+
 /// The answer as a response. The body is the document, with a `message` if the answer has a message.
 HttpResponse response_of(const operations::Operation& operation, const operations::Answer& answer);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "admin/page_key.hpp"
+#include "base/network.hpp"
 #include "base/text.hpp"
 
 namespace inboxd::admin {
@@ -43,27 +44,6 @@ std::string why_without_token(operations::Permission wanted) {
 }
 
 }  // namespace
-
-bool is_in_networks(const std::string& address, const std::vector<std::string>& networks) {
-  const auto bytes_of = [](const std::string& text) {
-    std::string out(sizeof(in6_addr), '\0');
-    if (::inet_pton(AF_INET, text.c_str(), out.data()) == 1) return out.substr(0, sizeof(in_addr));
-    return ::inet_pton(AF_INET6, text.c_str(), out.data()) == 1 ? out : std::string{};
-  };
-  const std::string given = bytes_of(address);
-  return std::any_of(networks.begin(), networks.end(), [&](const std::string& network) {
-    const auto slash = network.find('/');
-    const std::string wanted = bytes_of(network.substr(0, slash));
-    if (given.empty() || wanted.size() != given.size()) return false;
-    const std::size_t all = 8 * wanted.size();
-    const std::size_t bits =
-        slash == std::string::npos ? all : std::min<std::size_t>(std::stoul(network.substr(slash + 1)), all);
-    for (std::size_t i = 0; i < bits; ++i) {
-      if (((wanted[i / 8] ^ given[i / 8]) >> (7 - i % 8) & 1) != 0) return false;
-    }
-    return true;
-  });
-}
 
 bool same_secret(std::string_view one, std::string_view other) {
   unsigned difference = one.size() == other.size() ? 0U : 1U;
@@ -118,8 +98,8 @@ std::optional<HttpResponse> Gate::refuse_unauthorised(const HttpRequest& request
         if (wanted != operations::Permission::change) return std::nullopt;
         return refusal(403, "the link of `inboxd ui` allows no change here; set admin.token, or admin.ui to full");
       case Holder::none:
-        return unauthorised("the token is neither admin.token nor admin.read_token, nor the key of `inboxd ui`, which is "
-                            "another after each start");
+        return unauthorised("the token is neither admin.token nor admin.read_token, nor the key of `inboxd ui`, which "
+                            "is another after each start");
     }
   }
   if (wanted == operations::Permission::read && reads_without_token(request)) return std::nullopt;
@@ -163,7 +143,10 @@ std::optional<HttpResponse> Gate::refuse_media(const HttpRequest& request) {
 std::string Gate::actor_of(const HttpRequest& request) const {
   std::string out = "admin port, " + request.peer.name;
   const auto& proxy = settings_.actor_header;
-  const bool is_proxy = !proxy.name.empty() && is_in_networks(request.peer.name, proxy.from);
+  const bool is_proxy = std::any_of(proxy.from.begin(), proxy.from.end(), [&](const std::string& from) {
+    const auto network = base::Network::parse(from);
+    return network && network->contains(request.peer.name);
+  });
   const std::string* const claimed = request.header(is_proxy ? std::string_view{proxy.name} : actor_header);
   if (claimed != nullptr && !claimed->empty()) {
     out = base::escape_controls(base::shorten(*claimed, max_actor)) + ", " + out;

@@ -24,7 +24,8 @@ class Gate final {
   /// 415 for a change that is not JSON: a form of another site can send other media types without permission.
   static std::optional<HttpResponse> refuse_media(const HttpRequest& request);
 
-  /// The caller for the audit: `alice@laptop, admin port, 127.0.0.1`. Behind a trusted proxy it is who the proxy says.
+  /// The caller for the audit: `alice@laptop, admin port, 127.0.0.1`. Behind a trusted proxy it is the person that the
+  /// proxy names.
   std::string actor_of(const HttpRequest& request) const;
 
  private:
@@ -39,16 +40,13 @@ class Gate final {
   const std::string& page_key_;  ///< empty: none
 };
 
-/// Whether an address is one of these or in one of these networks (`10.0.0.0/8`).
-bool is_in_networks(const std::string& address, const std::vector<std::string>& networks);
-
 /// Compares two texts in a time that does not reveal where they differ.
 bool same_secret(std::string_view one, std::string_view other);
 
 /// The host of `HOST` or `HOST:PORT`, in lower case, without brackets.
 std::string host_of(std::string_view authority);
 
-/// The header in which a caller names the person on whose behalf it asks.
+/// The header in which a caller names the person that it asks for.
 inline constexpr std::string_view actor_header = "inboxd-actor";
 
 }  // namespace inboxd::admin

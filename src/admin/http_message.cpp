@@ -9,7 +9,7 @@
 namespace inboxd::admin {
 namespace {
 
-/// What a connection keeps of a large body for its next request.
+/// The part of a large body's memory that a connection keeps for its next request.
 constexpr std::size_t kept_bytes = 64 << 10;
 
 bool is_token_character(char c) {
@@ -121,9 +121,10 @@ HttpResponse refusal(int status, const std::string& message) {
 std::string bytes_of(const HttpResponse& response, bool without_body, bool close) {
   std::string out = "HTTP/1.1 " + std::to_string(response.status) + " ";
   out.append(reason_of(response.status)).append("\r\nContent-Type: ").append(response.content_type);
-  out.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
-  // No answer may be read by another site's script, or run what is not the page's own file.
-  out.append("\r\nX-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'");
+  if (response.status != 304) out.append("\r\nContent-Length: ").append(std::to_string(response.body.size()));
+  // No answer may be read by another site's script, or run another file than the page's own.
+  out.append("\r\nX-Content-Type-Options: nosniff");
+  out.append("\r\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'");
   if (response.is_page) {
     out.append("; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; "
                "form-action 'none'\r\nCache-Control: no-cache\r\nReferrer-Policy: no-referrer\r\n"

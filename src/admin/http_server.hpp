@@ -23,7 +23,7 @@
 
 namespace inboxd::admin {
 
-/// A request whose answer comes from another thread. `nobody_waits` becomes true when its client has gone.
+/// A request that another thread answers. `nobody_waits` becomes true when its client has gone.
 struct Ticket {
   std::uint64_t connection = 0;
   NobodyWaits nobody_waits;

@@ -44,6 +44,13 @@ operations::Document with_message(operations::Document answer) {
   return operations::schema::extended(std::move(answer), {{"message", operations::schema::text(), false}});
 }
 
+/// A dry run's plan, if the operation has one.
+operations::Document with_plan(operations::Document answer) {
+  return operations::schema::extended(
+      std::move(answer),
+      {{plan_name, operations::schema::text("of a dry run: with it the same change does no more"), false}});
+}
+
 /// The answer of a change that was refused or stopped early: its document as far as it came, or a message alone.
 operations::Document not_done(const operations::Operation& operation) {
   return json_content(
@@ -60,7 +67,9 @@ operations::Document responses_of(const operations::Operation& operation) {
       {"headers",
        {{"Inboxd-Exit-Status",
          {{"description", "The exit status of the same command."}, {"schema", {{"type", "integer"}}}}}}},
-      {"content", json_content(with_message(operation.answer()))}};
+      {"content", json_content(operation.permission == operations::Permission::change
+                                   ? with_plan(with_message(operation.answer()))
+                                   : with_message(operation.answer()))}};
   operations::Document out{{"200", std::move(ok)},
                            {"400", reference("Refused")},
                            {"401", reference("Refused")},
@@ -116,6 +125,8 @@ operations::Document change_of(const operations::Operation& operation) {
     properties[parameter.name]["description"] = parameter.help;
     if (is_needed(parameter)) needed.push_back(parameter.name);
   }
+  properties[plan_name] = {{"type", "string"},
+                           {"description", "the plan of a dry run with the same arguments, which limits the change"}};
   operations::Document body{{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
   if (!needed.empty()) body["required"] = std::move(needed);
   return {{"requestBody", {{"required", true}, {"content", json_content(std::move(body))}}}};

@@ -38,6 +38,14 @@ std::vector<std::filesystem::path> folders_of(const config::Admin& settings) {
   return out;
 }
 
+/// systemd's, for root: /run/inboxd and /run/inboxd-NAME.
+void add_folders_of_services(std::vector<std::filesystem::path>& folders) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator{"/run", ignored}) {
+    if (entry.path().filename().string().starts_with("inboxd-")) folders.push_back(entry.path());
+  }
+}
+
 /// By port: daemons of a user may run side by side.
 std::string file_name(const config::Admin& settings) {
   return "page-" + settings.listen.substr(settings.listen.rfind(':') + 1) + ".key";
@@ -86,7 +94,8 @@ config::AdminUi rights_of_page(const config::Admin& settings) {
 }
 
 PageKey::~PageKey() {
-  if (!file_.empty()) ::unlink(file_.c_str());
+  // The port is closed by now: a successor may have written its own key.
+  if (!file_.empty() && read_file(file_) == text_) ::unlink(file_.c_str());
 }
 
 std::string PageKey::write(const config::Admin& settings) {
@@ -110,8 +119,7 @@ base::Result<std::string> read_page_key(const config::Admin& settings) {
   if (settings.listen == "off") return base::Problem{"admin.listen is off, and a browser needs a port; set it"};
   std::string tried;
   auto folders = folders_of(settings);
-  // Of a service with a user of its own, for root.
-  if (::geteuid() == 0 && folders.front() != "/run/inboxd") folders.emplace_back("/run/inboxd");
+  if (::geteuid() == 0) add_folders_of_services(folders);
   for (const auto& folder : folders) {
     auto key = read_file(folder / file_name(settings));
     if (!key.empty()) return key;

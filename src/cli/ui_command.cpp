@@ -41,7 +41,8 @@ bool open_browser(const std::string& link) {
   const std::string text = "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=" + link + "\">\n";
   {
     const base::Socket out{::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
-    if (out.get() < 0 || ::write(out.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return false;
+    const auto size = static_cast<ssize_t>(text.size());
+    if (out.get() < 0 || ::write(out.get(), text.data(), text.size()) != size) return false;
   }
   const pid_t child = ::fork();
   if (child == 0) {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <initializer_list>
 
+#include "base/network.hpp"
 #include "base/text.hpp"
 #include "base/this_machine.hpp"
 #include "config/checks_http.hpp"
@@ -102,6 +103,11 @@ void check_admin(const Admin& admin, Reading& reading) {
   if (admin.actor_header.name.empty() != admin.actor_header.from.empty()) {
     complain(reading, {"admin.actor_header.name", "admin.actor_header.from"},
              "the header and its proxy's addresses belong together; set both, or none");
+  }
+  for (const std::string& from : admin.actor_header.from) {
+    if (base::Network::parse(from)) continue;
+    complain(reading, {"admin.actor_header.from"},
+             "\"" + from + "\" is neither an address nor a network; write 10.0.0.7, 10.0.0.0/8 or fd00::/8");
   }
   check_tokens(admin, reading);
   check_port("admin", admin.listen, admin.tls, reading);

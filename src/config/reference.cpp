@@ -18,6 +18,7 @@ constexpr const char* introduction = R"(# Configuration of inboxd
 - `inboxd.yaml`: every key, commented out, with its default and a sentence.
 - [formats.md](formats.md): topics in Avro or Protobuf, and schema registries.
 - [security.md](security.md): TLS, logins and rotation of each connection; Confluent Cloud, MSK, Aiven, Strimzi, RDS.
+- [page.md](page.md): the page for operators: the way in, changes, proxies.
 - [testing.md](testing.md): `inboxd test`, which runs sample records through a configuration in CI.
 - [coming-from-jdbc-sink.md](coming-from-jdbc-sink.md), [coming-from-inbox-table.md](coming-from-inbox-table.md):
   cut-over from Kafka Connect's JDBC sink connector, and from an inbox table of your own.

@@ -210,6 +210,9 @@ inline constexpr Column instance[]{
     {"unseen_seconds", seconds, "by the database's clock"},
     {"is_gone", flag, "not seen within 15 s"},
     maybe({"trouble", text, "its failure when it was last seen"}),
+    maybe({"configuration", text, "digest of its handlers' settings"}),
+    {"partitions", integer, "that it reads"},
+    maybe({"brokers_unseen_seconds", seconds, "since the brokers told the end of one of these"}),
 };
 
 inline constexpr Column table_size[]{

@@ -146,7 +146,10 @@ Document document_of(const InstanceState& instance) {
           {"process_id", instance.worker.process_id},      {"version", instance.version},
           {"started_at", time_of(instance.started_at)},    {"last_seen_at", time_of(instance.last_seen_at)},
           {"unseen_seconds", seconds_of(instance.unseen)}, {"is_gone", !instance.is_live()},
-          {"trouble", text_of(instance.trouble)}};
+          {"trouble", text_of(instance.trouble)},
+          {"configuration", text_of(instance.configuration)},
+          {"partitions", instance.partitions},
+          {"brokers_unseen_seconds", seconds_of(instance.brokers_unseen)}};
 }
 
 Document document_of(const StatusFinding& finding) {

@@ -116,6 +116,9 @@ std::vector<InstanceState> read_instances(inbox::Connection& connection) {
     instance.trouble = row.maybe_text();
     for (const std::string& id : row.texts()) instance.handlers.push_back(std::stoi(id));
     instance.topics = row.texts();
+    instance.configuration = row.maybe_text();
+    instance.partitions = row.int4();
+    if (const auto unseen = row.maybe_int8()) instance.brokers_unseen = std::chrono::microseconds{*unseen};
     out.push_back(std::move(instance));
   }
   return out;

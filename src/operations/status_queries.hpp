@@ -77,6 +77,9 @@ struct InstanceState {
   std::optional<std::string> trouble;   ///< its failure when it was last seen
   std::vector<std::int32_t> handlers;
   std::vector<std::string> topics;  ///< names and patterns (^…) that it reads
+  std::optional<std::string> configuration;  ///< digest of its handlers' settings
+  std::int32_t partitions = 0;               ///< that it reads
+  std::optional<std::chrono::microseconds> brokers_unseen;  ///< since brokers told the end of one of these
 
   bool is_live() const { return unseen <= live_within; }
   /// It is live and has the handler in its configuration, whether it runs it or not.

@@ -58,7 +58,8 @@ class Driver final {
     const HttpAnswer answer = support::ask(port_, question);
     Json value = Json::parse(answer.body.empty() ? R"({"value": null})" : answer.body).at("value");
     if (answer.status != 200) {
-      throw std::runtime_error{"browser: " + method + " " + path + ": " + value.value("message", answer.body).substr(0, 500)};
+      throw std::runtime_error{"browser: " + method + " " + path + ": " +
+                               value.value("message", answer.body).substr(0, 500)};
     }
     return value;
   }
@@ -170,7 +171,8 @@ void Browser::click_text(const std::string& text, const std::string& within) {
   const char* const mark = R"(
 for (const each of document.querySelectorAll('[data-clicked]')) each.removeAttribute('data-clicked');
 const place = [...document.querySelectorAll(arguments[1])].at(-1);
-const found = [...place?.querySelectorAll('button, a, summary') ?? []].find((each) => each.innerText.trim() === arguments[0] && !each.disabled);
+const found = [...place?.querySelectorAll('button, a, summary') ?? []]
+  .find((each) => each.innerText.trim() === arguments[0] && !each.disabled);
 found?.setAttribute('data-clicked', '');
 return Boolean(found);)";
   wait_until("there is a button " + text, [&] { return run(mark, {text, within}).get<bool>(); }, patience,
@@ -221,7 +223,8 @@ std::vector<std::string> Browser::barriers(const std::vector<std::string>& impac
   run(axe + "; return true");
   const Json found = run(R"(
 return axe.run(document).then(({violations}) => violations.filter(({impact}) => arguments[0].includes(impact))
-  .map(({impact, id, nodes}) => `${impact} ${id}: ${nodes.map(({html, failureSummary}) => html + ' ' + failureSummary).slice(0, 3).join(' | ')}`));)",
+  .map(({impact, id, nodes}) => `${impact} ${id}: ` +
+    nodes.map(({html, failureSummary}) => html + ' ' + failureSummary).slice(0, 3).join(' | ')));)",
                          Json::array({Json(impacts)}));
   return found.get<std::vector<std::string>>();
 }

@@ -46,7 +46,8 @@ class Browser final {
 
   /// Findings of axe-core of at least that impact, a line each: `serious color-contrast: .faint`.
   std::vector<std::string> barriers(const std::vector<std::string>& impacts = {"serious", "critical"});
-  /// Errors in the console since the last call: exceptions, violations of the Content-Security-Policy, refused requests.
+  /// Errors in the console since the last call: exceptions, violations of the Content-Security-Policy, refused
+  /// requests.
   std::vector<std::string> errors();
 
  private:

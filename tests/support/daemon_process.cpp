@@ -83,6 +83,7 @@ DaemonProcess::DaemonProcess(const ConfigText& config, std::vector<std::string> 
   std::vector<std::string> all{daemon_program(), "--config", folder_ / "inboxd.yaml"};
   all.insert(all.end(), arguments.begin(), arguments.end());
   environment.try_emplace("NOTIFY_SOCKET", notify_.path());
+  environment.try_emplace("RUNTIME_DIRECTORY", folder_.path());
   process_ = std::make_unique<Process>(
       Command{.arguments = all, .environment = std::move(environment), .out = folder_ / "log", .err = folder_ / "log"});
 }

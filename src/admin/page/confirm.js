@@ -105,3 +105,12 @@ export function continueCutOff() {
   show(h('p', {}, 'The page was closed while this ran. What was done stays done. Shall the rest follow?'),
        h('button', {type: 'button', class: 'primary', onclick: () => run(change)}, 'Continue'), close('Leave the rest'));
 }
+
+/** Numbers and texts of an answer, for changes without words of their own. */
+export function factsOf(answer) {
+  const facts = Object.entries(answer).filter(([name, value]) =>
+    !['dry_run', 'plan', 'message'].includes(name) && ['string', 'number'].includes(typeof value));
+  return h('div', {}, answer.message ? h('p', {}, answer.message) : null,
+           h('dl', {class: 'facts'}, facts.map(([name, value]) =>
+             [h('dt', {}, name.replaceAll('_', ' ')), h('dd', {}, typeof value === 'number' ? number(value) : value)])));
+}

@@ -44,7 +44,7 @@ function append(parent, children) {
   }
 }
 
-/** Makes the container's children equal to these, and touches only what differs. */
+/** Makes the container's children equal to these, and touches only the differences. */
 export function replace(container, ...children) {
   const next = document.createElement('div');
   append(next, children);

@@ -1,7 +1,6 @@
 // The commands in a finding's remedy, as buttons: a change shows its dry run first, a list is a link.
-import {confirmChange} from './confirm.js';
+import {confirmChange, factsOf} from './confirm.js';
 import {h} from './dom.js';
-import {number} from './format.js';
 import {screens} from './screens.js';
 
 /** The words after the verb. */
@@ -52,25 +51,16 @@ export function commandsIn(text) {
   return out;
 }
 
-/** The text with its commands as code. */
+/** The text with its commands as code, to copy. */
 export function remedyText(remedy) {
   const out = [];
   let at = 0;
   for (const {command} of commandsIn(remedy)) {
     const begin = remedy.indexOf(command, at);
-    out.push(remedy.slice(at, begin), h('code', {}, command));
+    out.push(remedy.slice(at, begin), h('code', {}, command), ' ', copyCommand(command));
     at = begin + command.length;
   }
   return [...out, remedy.slice(at)];
-}
-
-/** Numbers and texts of an answer, for operations without a screen of their own. */
-function describe(answer) {
-  const facts = Object.entries(answer).filter(([name, value]) =>
-    !['dry_run', 'plan', 'message'].includes(name) && ['string', 'number'].includes(typeof value));
-  return h('div', {}, answer.message ? h('p', {}, answer.message) : null,
-           h('dl', {class: 'facts'}, facts.map(([name, value]) =>
-             [h('dt', {}, name.replaceAll('_', ' ')), h('dd', {}, typeof value === 'number' ? number(value) : value)])));
 }
 
 const textOf = (verb, {handler, topic, id}) => [labels[verb], handler ?? topic ?? id].filter(Boolean).join(': ');
@@ -81,21 +71,21 @@ function addressOf(screen, given) {
 }
 
 export function copyCommand(command) {
-  return h('button', {type: 'button', class: 'plain', 'aria-label': 'Copy: ' + command, onclick: async (event) => {
+  return h('button', {type: 'button', class: 'plain copy', 'aria-label': 'copy ' + command, onclick: async (event) => {
     const place = event.currentTarget;
     await navigator.clipboard?.writeText(command);
-    place.textContent = navigator.clipboard ? 'Copied' : command;
-  }}, 'Copy command');
+    place.textContent = navigator.clipboard ? 'copied' : 'select and copy it';  // only https and this machine may
+  }}, 'copy');
 }
 
 /** Buttons and links for a remedy, the changes first. */
 export function remedyButtons(remedy) {
   const found = commandsIn(remedy).sort((one, other) => (other.verb in changes) - (one.verb in changes));
   return found.flatMap(({verb, given, command}) => {
-    const act = () => confirmChange({title: textOf(verb, given), path: '/v1/' + verb.replace(' ', '/'), arguments: given, verb: labels[verb], describe});
+    const act = () => confirmChange({title: textOf(verb, given), path: '/v1/' + verb.replace(' ', '/'), arguments: given, verb: labels[verb], describe: factsOf});
     if (verb in changes) {
-      return [h('button', {type: 'button', 'data-command': command, onclick: act}, labels[verb] + '…'), copyCommand(command)];
+      return [h('button', {type: 'button', 'data-command': command, onclick: act}, labels[verb] + '…')];
     }
-    return screens.some(({name}) => name === lists[verb]) ? [h('a', {class: 'button', href: addressOf(lists[verb], given)}, 'Show')] : [copyCommand(command)];
+    return screens.some(({name}) => name === lists[verb]) ? [h('a', {class: 'button', href: addressOf(lists[verb], given)}, 'Show')] : [];
   });
 }

@@ -20,7 +20,8 @@ class PageFixture final {
   std::string address() const { return "http://127.0.0.1:" + std::to_string(admin.port) + "/"; }
 
   /// Opens the page with the token, as the link of `inboxd ui` does, and waits for a screen: `events?topic=a`.
-  void open(const std::string& screen = "", const std::string& credential = token, const std::string& actor = "alice@desk") {
+  void open(const std::string& screen = "", const std::string& credential = token,
+            const std::string& actor = "alice@desk") {
     browser.open(address() + "#token=" + credential + "&actor=" + actor);
     shown("#/");
     if (!screen.empty()) go(screen);
@@ -29,6 +30,12 @@ class PageFixture final {
   void go(const std::string& screen) {
     browser.run("location.hash = arguments[0]", {"#/" + screen});
     shown("#/" + screen);
+  }
+  /// Errors of the console, without the answer of a daemon that keeps no history.
+  std::vector<std::string> errors() {
+    auto out = browser.errors();
+    std::erase_if(out, [](const std::string& line) { return line.find("/v1/history") != std::string::npos; });
+    return out;
   }
   /// Waits until the screen shows its data.
   void shown(const std::string& hash) {

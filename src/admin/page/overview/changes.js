@@ -1,4 +1,4 @@
-// "What changed?": figures and marks on one time axis.
+// Changes: figures and marks on one time axis.
 import {chart} from '../chart.js';
 import {h} from '../dom.js';
 import {largest, sum} from '../figures.js';

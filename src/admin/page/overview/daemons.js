@@ -1,6 +1,6 @@
 // The daemons' table.
 import {h} from '../dom.js';
-import {ago, time} from '../format.js';
+import {ago, number, time} from '../format.js';
 import {table} from '../table.js';
 
 export function daemons({instances}) {
@@ -16,11 +16,11 @@ export function daemons({instances}) {
       columns: [
         {title: 'Daemon', width: 14, cell: ({host, process_id}) => [h('strong', {}, host), ' ', h('span', {class: 'faint'}, 'process ' + process_id)]},
         {title: 'Version', cell: ({version}) => version},
-        {title: 'Configuration', cell: ({configuration}) => configuration ? h('code', {}, configuration.slice(0, 8)) : '–'},
-        {title: 'Partitions', isNumber: true, cell: ({partitions}) => partitions ?? '–'},
+        {title: 'Configuration', cell: ({configuration}) => configuration ? h('code', {}, configuration) : '–'},
+        {title: 'Partitions', isNumber: true, cell: ({partitions}) => number(partitions)},
         {title: 'Started', cell: ({started_at}) => time(started_at)},
         {title: 'Database answered', cell: ({unseen_seconds}) => ago(unseen_seconds)},
-        {title: 'Brokers answered', cell: ({brokers_seen_seconds: seen}) => seen === null || seen === undefined ? '–' : ago(seen)},
+        {title: 'Brokers answered', cell: ({brokers_unseen_seconds: unseen}) => ago(unseen)},
         {title: 'Crashes, 24 h', isNumber: true, cell: ({host}) => crashes(host) > 0 ? h('span', {class: 'text-bad'}, String(crashes(host))) : '0'},
         {title: 'Trouble', width: 16, cell: ({trouble}) => trouble ? h('span', {class: 'text-bad'}, trouble) : h('span', {class: 'faint'}, 'none')},
       ]}));

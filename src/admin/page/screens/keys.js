@@ -1,4 +1,4 @@
-// Keys of sequential handlers whose events wait: for a failed event, or parked by a dead letter.
+// Keys of sequential handlers with events that wait for a failed event, or parked by a dead letter.
 import {discardLetters, releaseKey, replayLetters, retryEvent, skipEvent} from '../actions.js';
 import {copyCommand, longValue} from '../content.js';
 import {get} from '../api.js';

@@ -1,0 +1,39 @@
+#pragma once
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "base/mutex.hpp"
+#include "operations/operation.hpp"
+
+namespace inboxd::admin {
+
+/// The plans of dry runs over HTTP, which the change takes back, so that it does no more than a person has seen. A plan
+/// may list a million ids: it stays here, and its name travels. Any thread.
+class Plans final {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t max_plans = 8;  ///< the oldest goes first
+  static constexpr std::chrono::minutes max_age{15};
+
+  /// Returns the plan's name. `change`: operation and arguments.
+  std::string keep(const std::string& change, operations::Document plan, Clock::time_point now);
+  /// null: not known, too old, or the plan of another change. A plan can be used again, for the rest of a change that
+  /// was stopped.
+  std::shared_ptr<const operations::Document> find(const std::string& name, const std::string& change,
+                                                   Clock::time_point now);
+
+ private:
+  struct Plan {
+    std::string name;
+    std::string change;
+    std::shared_ptr<const operations::Document> document;
+    Clock::time_point kept_at;
+  };
+
+  base::Mutex mutex_;
+  std::deque<Plan> plans_ GUARDED_BY(mutex_);  ///< oldest first
+};
+
+}  // namespace inboxd::admin
