@@ -1,8 +1,8 @@
 -- Pending events of each handler, for `status` and `handlers list`. Counts at most $1 due and $1 later deliveries and
 -- $2 dead letters of a handler; `due_cut` and the like say that there are more. An owner unseen for $3 seconds, or
--- stopped, is gone. A retried event's age is counted from
--- when it was received, because its due time moves with each attempt. No locks. Indexes: delivery_due (an index can be
--- asked by statement_timestamp, not by clock_timestamp), dead_letter_handler.
+-- stopped, is gone; null <> all of no instance would be true. A retried event's age is counted from when it was
+-- received, because its due time moves with each attempt. No locks. Indexes: delivery_due (an index can be asked by
+-- statement_timestamp, not by clock_timestamp), dead_letter_handler.
 select h.handler_id, h.name, h.mode, h.topics, h.types, h.started_from, h.is_paused,
        h.fuse is not null or h.self_paused,
        (extract(epoch from h.retired_at) * 1000000)::bigint as retired_at,
@@ -42,8 +42,9 @@ cross join lateral (
         order by d.due_at limit $1::bigint) d) due
 cross join lateral (
   select sum(d.events) filter (where d.owner is not null) as leased,
-         sum(d.events) filter (where d.owner <> all (live.instances)) as of_gone,
-         max(d.due_at) filter (where d.owner <> all (live.instances) and d.due_at < 'infinity') as gone_until,
+         sum(d.events) filter (where d.owner is not null and d.owner <> all (live.instances)) as of_gone,
+         max(d.due_at) filter (where d.owner is not null and d.owner <> all (live.instances) and d.due_at < 'infinity')
+           as gone_until,
          sum(d.events) filter (where d.owner is null and d.due_at < 'infinity' and not d.postponed) as retrying,
          sum(d.events) filter (where d.owner is null
                                  and (d.due_at = 'infinity' and not d.is_next or d.due_at < 'infinity' and d.postponed))

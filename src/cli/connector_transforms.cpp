@@ -175,7 +175,8 @@ class Reader final {
 
 std::optional<FieldOrigin> origin_of(const FieldChanges& changes, std::string field) {
   for (auto change = changes.rbegin(); change != changes.rend(); ++change) {
-    if (const auto added = change->added.find(field); added != change->added.end()) return FieldOrigin{"", added->second};
+    const auto added = change->added.find(field);
+    if (added != change->added.end()) return FieldOrigin{"", added->second};
     const auto renamed = change->renames.find(field);
     const bool is_gone = std::any_of(change->renames.begin(), change->renames.end(),
                                      [&](const auto& rename) { return rename.second == field; });

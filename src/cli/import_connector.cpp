@@ -331,7 +331,8 @@ class Import final {
     std::string out = "\ntopics:\n";
     // As `committed`, but a partition without a committed offset begins at its end.
     const bool is_latest = connector_.take("consumer.override.auto.offset.reset").value_or("earliest") == "latest";
-    const std::string start = is_latest ? "end   # auto.offset.reset latest; never after the group's offset" : "committed";
+    const std::string start =
+        is_latest ? "end   # auto.offset.reset latest; never after the group's offset" : "committed";
     const auto add = [&](const std::string& which, const std::string& name) {
       out += "  - " + which + ": " + yaml_value(name) + "\n    start: " + start + "\n";
       if (is_change_event_) out += "    envelope: debezium\n";

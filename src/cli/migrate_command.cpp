@@ -83,7 +83,7 @@ ExitCode migrate(Session& session, const operations::Arguments& arguments) {
     session.say("migrate: pass --plan or --check, not both");
     return ExitCode::usage;
   }
-  const auto loaded = session.load();
+  const auto loaded = session.load_with([](std::string_view key) { return key.starts_with("database."); });
   if (!loaded) return ExitCode::configuration;
   auto log = command_log();
   inbox::Watchdog watchdog;

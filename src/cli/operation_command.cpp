@@ -17,6 +17,16 @@ namespace {
 using base::ExitCode;
 using operations::Answer;
 
+/// The login of the database, or of the daemon's admin port; changes may decode records with a registry's schema.
+config::NeedsSecret secrets_for(const operations::Operation& operation) {
+  return [&operation](std::string_view key) {
+    if (operation.needs == operations::Needs::daemon) return key.starts_with("admin.");
+    const bool is_of_registry = key.find(".registry.") != std::string_view::npos;
+    const bool may_decode = operation.permission == operations::Permission::change;
+    return key.starts_with("database.") || (may_decode && is_of_registry && key.starts_with("topics["));
+  };
+}
+
 ExitCode show(const Session& session, const Answer& answer, Presenter presenter) {
   if (!answer.document.is_null()) {
     if (session.json)
@@ -68,7 +78,7 @@ ExitCode operate(const Session& session, const operations::Operation& operation,
                  Presenter presenter, const operations::Document& agreed = nullptr) {
   config::Settings settings;
   if (operation.needs != operations::Needs::nothing) {
-    const auto loaded = session.load();
+    const auto loaded = session.load_with(secrets_for(operation));
     if (!loaded) return ExitCode::configuration;
     settings = loaded->settings;
   }
@@ -92,7 +102,8 @@ Command command_of(operations::Operation operation, Presenter presenter, operati
 
 Command status_command(const operations::Operation& operation) {
   Command out = command_of(operation, present_status);
-  out.parameters.push_back({"watch", operations::Parameter::Kind::flag, "the whole screen, refreshed every two seconds, until q or Ctrl-C; in a pipe repeated texts"});
+  out.parameters.push_back({"watch", operations::Parameter::Kind::flag,
+                            "the whole screen, refreshed every two seconds, until q or Ctrl-C; in a pipe the text"});
   out.run = [row = operation](Session& session, const operations::Arguments& arguments) {
     return arguments.flag("watch") ? watch_status(session) : operate(session, row, arguments, present_status);
   };

@@ -7,10 +7,6 @@
 
 namespace inboxd::cli {
 
-bool Reader::knows(const std::string& verb) const {
-  return std::any_of(table_.begin(), table_.end(), [&](const auto& one) { return one.verb == verb; });
-}
-
 operations::Answer Reader::ask(const std::string& verb, const std::map<std::string, std::vector<std::string>>& given) {
   const auto row = std::find_if(table_.begin(), table_.end(), [&](const auto& one) { return one.verb == verb; });
   if (row == table_.end()) throw std::logic_error{"no operation " + verb};

@@ -68,7 +68,6 @@ class Reader final {
   Reader(const Session& session, const config::Settings& settings, Interrupt& interrupt)
       : session_{session}, settings_{settings}, interrupt_{interrupt}, table_{operations::operations()} {}
 
-  bool knows(const std::string& verb) const;
   /// `given`: arguments by name, which must be valid.
   operations::Answer ask(const std::string& verb, const std::map<std::string, std::vector<std::string>>& given = {});
 

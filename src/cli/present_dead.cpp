@@ -180,8 +180,9 @@ std::string present_seek(const Document& document, const Look& look) {
   } else {
     out += number_at(document, "read_again") + " offsets are read again, " + number_at(document, "known") +
            " known events, at most " + number_at(document, "new_at_most") +
-           " stored as new if the rules for ids (envelope, custom, value.format) are the same as then; else each record "
-           "may be a new event. If Kafka has deleted some of them, the partition halts; run partitions accept-gap then";
+           " stored as new if the rules for ids (envelope, custom, value.format) are the same as then; else each "
+           "record may be a new event. If Kafka has deleted some of them, the partition halts; run partitions "
+           "accept-gap then";
   }
   return in_tone(out, Tone::plain, look) + "\n";
 }

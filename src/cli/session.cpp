@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <ostream>
+#include <utility>
 
 #include "base/text.hpp"
 #include "daemon/load_configuration.hpp"
@@ -25,7 +26,14 @@ void Session::say(const std::string& message) const {
 }
 
 std::optional<config::Loaded> Session::load(bool offline) const {
-  auto loaded = daemon::load_configuration(config_file, offline);
+  return checked(daemon::load_configuration(config_file, offline));
+}
+
+std::optional<config::Loaded> Session::load_with(config::NeedsSecret needs_secret) const {
+  return checked(daemon::load_configuration(config_file, std::move(needs_secret)));
+}
+
+std::optional<config::Loaded> Session::checked(config::Loaded loaded) const {
   if (loaded.ok()) return loaded;
   for (const auto& problem : loaded.problems) say(problem.text());
   return std::nullopt;

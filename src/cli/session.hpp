@@ -32,8 +32,13 @@ struct Session {
   /// Loads the configuration; nullopt: it has problems, which were all printed.
   /// `offline`: secrets stay empty.
   std::optional<config::Loaded> load(bool offline = false) const;
+  /// As load(), with the secrets that the command needs. It works without those of senders, handlers and the like.
+  std::optional<config::Loaded> load_with(config::NeedsSecret needs_secret) const;
   /// A JSON document on stdout.
   void print(const operations::Document& document) const;
+
+ private:
+  std::optional<config::Loaded> checked(config::Loaded loaded) const;
 };
 
 /// The log of commands other than `run`: warnings and errors, as text.

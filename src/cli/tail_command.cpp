@@ -51,12 +51,13 @@ std::string event_line(const Document& event, const Look& look) {
 
 std::string failure_line(const Document& failure, const Look& look) {
   return in_tone(time_at(failure, "occurred_at"), Tone::faint, look) + " " + one_line(text_at(failure, "handler")) +
-         " attempt " + number_at(failure, "attempt") + " " + in_tone(one_line(text_at(failure, "error_class")), Tone::bad, look) +
-         ": " + one_line(text_at(failure, "message")) + " " + in_tone(text_at(failure, "event_id"), Tone::faint, look);
+         " attempt " + number_at(failure, "attempt") + " " +
+         in_tone(one_line(text_at(failure, "error_class")), Tone::bad, look) + ": " +
+         one_line(text_at(failure, "message")) + " " + in_tone(text_at(failure, "event_id"), Tone::faint, look);
 }
 
 ExitCode tail(Session& session, const operations::Arguments& arguments) {
-  const auto loaded = session.load();
+  const auto loaded = session.load_with([](std::string_view key) { return key.starts_with("database."); });
   if (!loaded) return ExitCode::configuration;
   const bool failed = arguments.flag("failed");
   auto given = arguments.given();
@@ -83,8 +84,9 @@ ExitCode tail(Session& session, const operations::Arguments& arguments) {
       const std::string name = failed ? text_at(row, "event_id") + text_at(row, "handler") + number_at(row, "attempt")
                                       : text_at(row, "event_id");
       if (!shown.add(name)) continue;
-      if (session.json) session.output.out << row.dump() << '\n';
-      else session.output.out << (failed ? failure_line(row, session.output.look) : event_line(row, session.output.look)) << '\n';
+      const Look& look = session.output.look;
+      const std::string line = failed ? failure_line(row, look) : event_line(row, look);
+      session.output.out << (session.json ? row.dump() : line) << '\n';
     }
     session.output.out << std::flush;
     since = std::max(since, looked_at - overlap_us);

@@ -122,7 +122,10 @@ ExitCode run_verify(Session& session, const operations::Arguments& arguments) {
     session.say("verify: " + request.problem().message);
     return ExitCode::usage;
   }
-  const auto loaded = session.load();
+  const auto loaded = session.load_with([](std::string_view key) {
+    return key.starts_with("database.") || key.starts_with("kafka.") ||
+           key.find(".registry.") != std::string_view::npos;
+  });
   if (!loaded) return ExitCode::configuration;
   Interrupt interrupt;
   auto log = command_log();

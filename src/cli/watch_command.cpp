@@ -84,11 +84,12 @@ class Watch final {
       if (answer.document.is_null()) return true;  // shows the last one
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       rates_.add(answer.document, std::chrono::duration_cast<std::chrono::milliseconds>(now));
-      const Answer history = reader_.knows("history show") ? reader_.ask("history show") : Answer{};
+      const Answer history = reader_.ask("history");
       view.screen = overview_screen(answer.document, history.document, rates_, look_);
     } else if (view.kind == Kind::handler) {
       const Answer dead = reader_.ask("dead list", {{"handler", {view.of}}, {"limit", {"50"}}});
-      const Answer failures = reader_.ask("events failures", {{"handler", {view.of}}, {"since", {"1h"}}, {"limit", {"50"}}});
+      const Answer failures =
+          reader_.ask("events failures", {{"handler", {view.of}}, {"since", {"1h"}}, {"limit", {"50"}}});
       view.screen = handler_screen(view.of, dead.document, failures.document, look_);
     } else {
       const Answer trace = reader_.ask("events trace", {{"id", {view.of}}});
@@ -110,7 +111,8 @@ class Watch final {
                              : view.kind == Kind::handler ? "Esc goes back, arrows choose, Enter opens an event"
                                                           : "Esc goes back, arrows scroll";
     const std::string foot = problem_.empty() ? keys : one_line(problem_) + " · " + keys;
-    terminal.show(framed(view.screen, view.selected, what + "   " + time_text(config::time_text(event::now())), foot, size, look_));
+    const std::string title = what + "   " + time_text(config::time_text(event::now()));
+    terminal.show(framed(view.screen, view.selected, title, foot, size, look_));
   }
 
   /// True: the new view wants its content now.
@@ -130,7 +132,8 @@ class Watch final {
       case Key::page_down: view.selected = std::min(view.selected + page, most); return false;
       case Key::enter:
         if (openable.empty()) return false;
-        views_.push_back({view.kind == Kind::overview ? Kind::handler : Kind::event, openable[std::min(view.selected, most)]});
+        views_.push_back({view.kind == Kind::overview ? Kind::handler : Kind::event,
+                          openable[std::min(view.selected, most)]});
         return true;
       case Key::back:
         if (views_.size() > 1) views_.pop_back();
@@ -160,7 +163,7 @@ ExitCode watch_status(const Session& session) {
     session.say("status: pass --watch or --json, not both");
     return ExitCode::usage;
   }
-  const auto loaded = session.load();
+  const auto loaded = session.load_with([](std::string_view key) { return key.starts_with("database."); });
   if (!loaded) return ExitCode::configuration;
   Interrupt interrupt;
   Reader reader{session, loaded->settings, interrupt};

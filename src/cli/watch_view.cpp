@@ -34,7 +34,7 @@ std::string rate_text(double rate) {
                                : number_text(std::llround(rate));
 }
 
-/// The known values of a series of `history show`.
+/// The known values of a series of `history`.
 std::deque<double> known_values(const operations::Document& series) {
   std::deque<double> out;
   for (const auto& value : series) out.push_back(value.is_number() ? value.get<double>() : 0);
@@ -42,7 +42,8 @@ std::deque<double> known_values(const operations::Document& series) {
   return out;
 }
 
-std::string series_of(const operations::Document& history, const std::string& handler, const char* name, bool as_spark) {
+std::string series_of(const operations::Document& history, const std::string& handler, const char* name,
+                      bool as_spark) {
   if (!history.is_object() || !history.contains("handlers") || !history.at("handlers").contains(handler)) return "";
   const auto& of_handler = history.at("handlers").at(handler);
   if (!of_handler.contains(name) || of_handler.at(name).empty()) return "";
@@ -71,7 +72,8 @@ std::string topics_text(const operations::Document& status, const WatchedRates& 
     const bool has_rate = rate != rates.by_topic().end() && !rate->second.empty();
     table.add({{topic},
                {number_text(sum.partitions)},
-               sum.is_known ? Cell{number_text(sum.lag), sum.lag > 0 ? Tone::warning : Tone::plain} : Cell{"?", Tone::warning},
+               sum.is_known ? Cell{number_text(sum.lag), sum.lag > 0 ? Tone::warning : Tone::plain}
+                            : Cell{"?", Tone::warning},
                {has_rate ? rate_text(rate->second.back()) : ""},
                {has_rate ? spark_text(rate->second) : ""},
                {number_text(sum.halted), sum.halted > 0 ? Tone::bad : Tone::plain}});
@@ -100,7 +102,9 @@ void add_handlers(WatchScreen& screen, const operations::Document& status, const
                {count_at(handler, "waiting")},
                {age_at(handler, "oldest_due_age_seconds")},
                {count_at(handler, "dead"), tone("dead", Tone::bad)},
-               handler.at("paused_reason").is_null() ? Cell{""} : Cell{"PAUSED: " + text_at(handler, "paused_reason"), Tone::bad}});
+               handler.at("paused_reason").is_null()
+                   ? Cell{""}
+                   : Cell{"PAUSED: " + text_at(handler, "paused_reason"), Tone::bad}});
     names.push_back(name);
   }
   if (!names.empty()) add_table(screen, table.text(look), names);
@@ -195,7 +199,8 @@ std::string framed(const WatchScreen& screen, std::size_t selected, const std::s
   }
   const std::size_t room = size.lines > 3 ? size.lines - 3 : 1;
   const std::size_t marked = openable.empty() ? screen.lines.size() : openable[std::min(selected, openable.size() - 1)];
-  std::size_t first = openable.empty() ? std::min(selected, screen.lines.size() > room ? screen.lines.size() - room : 0) : 0;
+  const std::size_t last = screen.lines.size() > room ? screen.lines.size() - room : 0;
+  std::size_t first = openable.empty() ? std::min(selected, last) : 0;
   if (!openable.empty() && marked >= room) first = marked - room + 1;
   std::string out = in_tone(clipped(title, size.columns), Tone::strong, look) + "\n\n";
   for (std::size_t i = first; i < screen.lines.size() && i < first + room; ++i) {

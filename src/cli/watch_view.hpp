@@ -38,7 +38,7 @@ struct WatchScreen {
   std::vector<Line> lines;
 };
 
-/// Findings, topics, handlers and daemons. `history`: of `history show`, or null.
+/// Findings, topics, handlers and daemons. `history`: of `history`, or null.
 WatchScreen overview_screen(const operations::Document& status, const operations::Document& history,
                             const WatchedRates& rates, const Look& look);
 /// The failing events of a handler: of `dead list` and `events failures`.

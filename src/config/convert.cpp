@@ -127,11 +127,11 @@ std::optional<Secret> noted_secret(const Node& node, const std::string& key, Rea
   return secret;
 }
 
-/// A text may stand in a file, a credential or a variable. Offline it is unknown, and the default stays.
+/// A text may stand in a file, a credential or a variable. If it is left out, the default stays.
 std::optional<Value> convert_form(const Description& about, const Node& node, const std::string& key,
                                   Reading& reading) {
   const auto secret = noted_secret(node, key, reading);
-  if (!secret || reading.environment.offline) return std::nullopt;
+  if (!secret || reading.environment.leaves_out(key)) return std::nullopt;
   auto value = scalar_value(about, secret->reveal());
   if (!value) reading.problem(node.place, key, "the text that it refers to is not " + wanted_by(about));
   return value;
@@ -272,8 +272,8 @@ std::optional<std::string> refusal_of_value(const std::string& name, const std::
 
 /// As refusal_of, for the value of a form, which the message must not quote.
 std::optional<std::string> refusal_of_hidden(const std::string& name, const std::string& value,
-                                             const Environment& environment) {
-  if (environment.offline || !refusal_of_value(name, value, environment)) return std::nullopt;
+                                             const std::string& key, const Environment& environment) {
+  if (environment.leaves_out(key) || !refusal_of_value(name, value, environment)) return std::nullopt;
   return "librdkafka or the daemon refuses the value that it refers to";
 }
 
@@ -299,7 +299,7 @@ std::optional<Value> convert_properties(const Node& node, const std::string& key
     }
     if (!text) continue;
     const bool is_hidden = is_form && !is_secret_property(entry.key);
-    if (const auto refusal = is_hidden ? refusal_of_hidden(entry.key, *text, reading.environment)
+    if (const auto refusal = is_hidden ? refusal_of_hidden(entry.key, *text, entry_key, reading.environment)
                                      : refusal_of_value(entry.key, *text, reading.environment)) {
       reading.problem(entry.value.place, entry_key, *refusal);
     }

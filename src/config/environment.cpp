@@ -89,7 +89,7 @@ Environment process_environment(bool offline, KafkaLibrary kafka_library) {
     return value == nullptr ? std::nullopt : std::optional<std::string>{value};
   };
   return {variable, [](const std::string& path) { return read_file(path, largest_secret); }, offline,
-          std::move(kafka_library)};
+          std::move(kafka_library), {}};
 }
 
 }  // namespace inboxd::config

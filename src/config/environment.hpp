@@ -2,6 +2,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 
@@ -14,6 +15,9 @@ struct KafkaLibrary {
   std::function<std::optional<std::string>(const std::string& name, const std::string& value)> refusal_of_value = {};
 };
 
+/// Whether a command needs the secret of a key, such as `topics[0].http.token[1]`.
+using NeedsSecret = std::function<bool(std::string_view key)>;
+
 /// Everything outside the file that a configuration may refer to. Functions, so that tests need no real environment.
 struct Environment {
   std::function<std::optional<std::string>(const std::string& name)> variable;
@@ -22,6 +26,10 @@ struct Environment {
   /// Checks the file alone: secrets are not read and stay empty.
   bool offline = false;
   KafkaLibrary kafka_library = {};
+  /// Secrets that the command does not need are not read and stay empty; unset: it needs all.
+  NeedsSecret needs_secret = {};
+
+  bool leaves_out(std::string_view key) const { return offline || (needs_secret && !needs_secret(key)); }
 };
 
 /// The process's own. Reads the environment, which no thread may change meanwhile.

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "config/kafka_properties.hpp"
 #include "config/suggest.hpp"
@@ -44,6 +45,12 @@ bool stderr_is_journal() {
 
 config::Loaded load_configuration(const std::string& file, bool offline) {
   return config::load_file(file, config::process_environment(offline, {refusal_of_name, refusal_of_value}));
+}
+
+config::Loaded load_configuration(const std::string& file, config::NeedsSecret needs_secret) {
+  auto environment = config::process_environment(false, {refusal_of_name, refusal_of_value});
+  environment.needs_secret = std::move(needs_secret);
+  return config::load_file(file, environment);
 }
 
 config::Loaded with_new_secrets(const config::Loaded& before) {

@@ -156,12 +156,17 @@ void blocked_keys(const Situation& situation, List& out) {
   for (const BlockedKeys& blocked : situation.blocked) {
     const HandlerState* const handler = situation.handler(blocked.handler_id);
     if (handler == nullptr || is_failing(situation, *handler)) continue;
-    std::string key = blocked.key ? "key " + *blocked.key : "a key";
-    if (blocked.keys > 1) key = std::to_string(blocked.keys) + " keys; behind " + key;
+    const std::string key = blocked.key ? "key " + *blocked.key : "a key";
+    const std::string events =
+        std::to_string(blocked.waiting) + (blocked.waiting == 1 ? " event waits" : " events wait");
+    std::string what = key + ": " + events + " for a failed event";
+    if (blocked.waiting == 0) what = "a failed event of " + key;
+    if (blocked.keys > 1) {
+      what = std::to_string(blocked.keys) + " keys" +
+             (blocked.waiting == 0 ? " with a failed event, such as " + key : "; behind " + what);
+    }
     out.push_back(make_finding("keys_blocked", {{"handler", handler->name},
-                                                {"key", key},
-                                                {"events", std::to_string(blocked.waiting)},
-                                                {"verb", blocked.waiting == 1 ? "event waits" : "events wait"},
+                                                {"what", what},
                                                 {"error", in_brackets(blocked.last_error)}})
                       .began(blocked.received_at));
   }

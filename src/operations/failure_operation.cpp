@@ -13,7 +13,8 @@ Answer functions::events_failures(Context& context, const Arguments& arguments) 
   if (key) parameters.append(pqxx::binary_cast(*key));
   else parameters.append();
   parameters.append(*arguments.number("limit"));
-  Document failures = list_rows(*context.connection, inbox::statements::op_failures, parameters, columns::failed_attempt);
+  Document failures =
+      list_rows(*context.connection, inbox::statements::op_failures, parameters, columns::failed_attempt);
   const bool is_empty = failures.empty();
   Document document{{"failures", std::move(failures)}};
   if (is_empty) return {base::ExitCode::no, std::move(document), "no failed attempt matches"};

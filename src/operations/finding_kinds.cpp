@@ -14,17 +14,19 @@ constexpr auto remark = FindingKind::Grade::remark;
 constexpr std::array kinds = std::to_array<FindingKind>({
     {"partition_halted", problem, "InboxdPartitionHalted", "{partitions} halted", "inboxd partitions list --halted"},
     {"transaction_open", remark, "InboxdPartitionStandsStill",
-     "an open transaction holds {partition} back at offset {offset} since {since} ({age}); {lag} records wait",
+     "an open transaction holds {partition} back at offset {offset} since {since} ({age}); {lag} {lag:record "
+     "waits|records wait}",
      "kafka-transactions.sh describe-producers{of_partition} names the producer; abort{of_partition} --start-offset "
      "{offset} ends its transaction"},
     {"partition_not_read", problem, "InboxdPartitionUnread",
-     "{records} records of {partitions} wait unread for {age}: {why}",
+     "{records} {records:record|records} of {partitions} {records:waits|wait} unread for {age}: {why}",
      "give programs other than inboxd a group of their own; inboxd partitions list shows the lag"},
     {"partition_position_unknown", problem, "InboxdPartitionUnread",
      "{partitions} is not read for {age}, because the position is not known: {why}",
      "inboxd check tests brokers and topics; topics[].exclude takes a topic out"},
     {"partition_stalled", problem, "InboxdPartitionUnread",
-     "{records} records of {partitions} wait, and the position has not moved for {age} although the daemon on {why} "
+     "{records} {records:record|records} of {partitions} {records:waits|wait}, and the position has not moved for "
+     "{age} although the daemon on {why} "
      "reads",
      "read the log of that daemon: its database or a broker may not answer; a restart loses nothing"},
     {"topic_not_read", problem, "InboxdTopicNotRead",
@@ -38,7 +40,8 @@ constexpr std::array kinds = std::to_array<FindingKind>({
     {"disk_full", problem, "", "{host}: {trouble}",
      "free space on the database's server: the daemons wait, lose nothing, and go on by themselves"},
     {"storage_full", problem, "", "{host}: {trouble}", "{remedy}"},
-    {"crash_loop", problem, "InboxdRestarts", "{host} has crashed {crashes} times within {age}{in_flight}", "{remedy}"},
+    {"crash_loop", problem, "InboxdRestarts", "{host} has crashed {crashes} {crashes:time|times} within "
+     "{age}{in_flight}", "{remedy}"},
 
     {"handler_rerouted", problem, "",
      "handler {handler} gets no events of {topics} since {since}: {daemon} subscribes to them, but the newest "
@@ -88,23 +91,27 @@ constexpr std::array kinds = std::to_array<FindingKind>({
     {"handler_too_slow", remark, "InboxdTooOld",
      "handler {handler} is too slow: {arrive}/s arrive, {done}/s are done, calls busy: {calls}; {events} pending",
      "{remedy}"},
-    {"events_without_key", remark, "", "{events} events of handler {handler} have no key and run in no order",
+    {"events_without_key", remark, "", "{events} {events:event|events} of handler {handler} {events:has|have} no "
+     "key and {events:runs|run} in no order",
      "set order_by, or missing_key (partition: in the order of their partition; unordered: as now)"},
     {"body_paths_null", remark, "",
-     "the last {events} events of handler {handler} have no value at any path that its statement reads ({paths})",
+     "the last {events} {events:event|events} of handler {handler} {events:has|have} no value at any path that its "
+     "statement reads ({paths})",
      "compare the paths with a payload (inboxd events list, inboxd events show); topics[].unwrap says how a wrapped "
      "payload becomes body"},
     {"keys_blocked", remark, "InboxdRetriesForLong",
-     "handler {handler} has {key}: {events} {verb} for a failed event{error}",
+     "handler {handler} has {what}{error}",
      "inboxd lanes list --handler {handler}; after the fix, inboxd events retry --handler {handler}"},
     {"events_held", remark, "",
-     "{events} events of handler {handler} are leased by daemons that have gone, until {until}",
-     "they run then by themselves; handlers[].lease says how long that takes"},
-    {"events_parked", remark, "", "handler {handler} has {parked} events parked behind dead letters of their keys",
+     "{events} {events:event|events} of handler {handler} {events:is|are} leased by daemons that have gone, until "
+     "{until}",
+     "a daemon runs {events:it|them} then; handlers[].lease says how long that takes"},
+    {"events_parked", remark, "", "handler {handler} has {parked} {parked:event|events} parked behind dead letters "
+     "of their keys",
      "inboxd lanes list --handler {handler}, then dead replay or lanes release"},
     {"events_expire", remark, "InboxdDeadLettersGrow",
-     "all {events} events of topic {topic} have expired for handler {handler} since {since}; the latest of them is of "
-     "{time}",
+     "{events} {events:event|events} of topic {topic} {events:has|have} expired for handler {handler} since "
+     "{since}, all that arrived; the latest is of {time}",
      "{remedy}"},
     {"dead_letters", remark, "InboxdDeadLettersGrow", "handler {handler} has {dead}{recent}",
      "inboxd dead list --handler {handler}"},
@@ -113,7 +120,7 @@ constexpr std::array kinds = std::to_array<FindingKind>({
      "{handler}{filter}"},
 
     {"events_without_handler", problem, "InboxdEventsWithoutHandler",
-     "no handler subscribes to {events} stored events of topic {topic}, {type}{suggestion}",
+     "no handler subscribes to {events} stored {events:event|events} of topic {topic}, {type}{suggestion}",
      "for new events, correct handlers[].subscribe; for stored events, add a handler of this type alone with start: "
      "beginning; to ignore the type, subscribe a handler with plugin: log"},
     {"quarantine", remark, "InboxdQuarantineGrows", "{records} in quarantine{groups}{recent}", "{remedy}"},
@@ -134,9 +141,14 @@ std::string filled(std::string_view text, FindingValues values) {
     out += text.substr(0, open);
     if (open == std::string_view::npos) break;
     const auto close = text.find('}', open);
-    const std::string_view name = text.substr(open + 1, close - open - 1);
+    std::string_view name = text.substr(open + 1, close - open - 1);
+    const auto colon = name.find(':');  // {events:event|events}: by the number
+    const std::string_view words = colon == std::string_view::npos ? "" : name.substr(colon + 1);
+    name = name.substr(0, colon);
     for (const auto& [key, value] : values) {
-      if (key == name) out += value;
+      if (key != name) continue;
+      if (words.empty()) out += value;
+      else out += value == "1" ? words.substr(0, words.find('|')) : words.substr(words.find('|') + 1);
     }
     text.remove_prefix(close + 1);
   }

@@ -22,7 +22,7 @@ struct FindingKind {
   Grade grade = Grade::remark;
   /// The alert of config/prometheus about it. Empty: InboxdProblem, if it is a problem.
   std::string_view alert;
-  std::string_view text;    ///< the fact, without a period; `{name}` stands for a value
+  std::string_view text;    ///< the fact, without a period; `{name}` stands for a value, `{name:one|many}` for a word
   std::string_view remedy;  ///< the next step; may be empty
 };
 const char* name_of(FindingKind::Grade grade);

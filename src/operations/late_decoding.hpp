@@ -9,8 +9,8 @@
 
 namespace inboxd::operations {
 
-/// Events are decoded when they are stored. Events of before their topic had a `value.format` have no decoded value, and
-/// a handler that needs one dead-letters them, again after each replay. This decodes them before a replay.
+/// Events are decoded when they are stored. Events of before their topic had a `value.format` have no decoded value,
+/// and a handler that needs one dead-letters them, again after each replay. This decodes them before a replay.
 class LateDecoding final {
  public:
   explicit LateDecoding(Context& context) : context_{context}, topics_{context.topics} {}

@@ -9,6 +9,27 @@ std::vector<Operation> process_operations() {
   constexpr auto read = Permission::read;
   constexpr auto read_with_token = Permission::read_with_token;
   return {
+      {"audit list",
+       "Changes by operators, newest first: who, when, what, to how many. Also new and changed subscriptions.",
+       read_with_token,
+       Needs::database,
+       functions::audit_list,
+       answers::audit_list,
+       {{"actor", Kind::texts, "by this person; NAME* for a prefix", "NAME"},
+        {"operation", Kind::texts, "of this operation; NAME* for a prefix", "NAME"},
+        since_parameter("made"),
+        until_parameter("made"),
+        limit_parameter(50)},
+       {{"audit list --since 24h", "of the last day"},
+        {"audit list --operation partitions* --actor ann* --json", "by operation and person, for a program"}}},
+      {"instance show",
+       "State that only the running daemon knows: partitions, events in flight, pauses.",
+       read,
+       Needs::daemon,
+       functions::instance_show,
+       answers::instance_show,
+       {},
+       {{"instance show", "asks the daemon of this configuration over its admin port"}}},
       {"history",
        "Figures of the last hour or day in steps, of all instances: rates, lag, durations of calls, failures; and what "
        "happened: starts, crashes, changes, faults.",

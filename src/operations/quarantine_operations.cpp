@@ -174,8 +174,8 @@ std::string about_unsubscribed(const RetryCounts& counts, bool dry_run) {
 std::string about_rules(const RetryCounts& counts, bool dry_run) {
   if (!dry_run || counts.events > 0 || counts.still.empty() || counts.still.begin()->first == not_configured) return "";
   if (counts.still.begin()->first == "conflict" && counts.still.size() == 1) {
-    return "their ids are known with other content, and no setting changes that; look with `inboxd quarantine show`, then "
-           "discard them";
+    return "their ids are known with other content, and no setting changes that; look with `inboxd quarantine "
+           "show`, then discard them";
   }
   return "none of them would become an event; " + counts.why_still;
 }

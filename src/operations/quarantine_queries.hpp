@@ -63,7 +63,7 @@ event::Record record_of(const RawRecord& raw);
 /// In the order of their offsets.
 std::vector<RawRecord> read_quarantined(inbox::Connection& connection, const std::vector<std::int64_t>& quarantine_ids);
 
-/// Dead letters (as RawRecord::quarantine_id) of these topics that have no decoded value, and the topics of such dead letters.
+/// Dead letters (as RawRecord::quarantine_id) of these topics that have no decoded value; the topics of such ones.
 std::vector<RawRecord> read_undecoded(inbox::Connection& connection, const std::vector<std::int64_t>& dead_letter_ids,
                                       const std::vector<std::string>& topics);
 std::vector<std::string> topics_of_undecoded(inbox::Connection& connection,

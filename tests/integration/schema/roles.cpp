@@ -73,7 +73,8 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
     }
     REQUIRE(inbox::settle(*daemon, inbox.owner, {given_up}).empty());
     std::vector<std::int64_t> dead_ids;
-    for (const auto& dead_letter : operations::list_dead(*daemon, {}, 100))
+    const auto list = operations::list_dead(*daemon, {}, 100);
+    for (const auto& dead_letter : list.letters)
       dead_ids.push_back(dead_letter.at("dead_letter_id").get<std::int64_t>());
     REQUIRE(dead_ids.size() == given_up.dead.size());
     if (std::string_view{step} == "discard") {

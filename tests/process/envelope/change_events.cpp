@@ -49,7 +49,8 @@ std::vector<Message> change(const std::string& topic, int id, const std::string&
 }  // namespace
 
 TEST_CASE("change events of Debezium keep a table like the table that they come from") {
-  for (const auto& [per_call, has_text_key] : {std::pair<std::string, bool>{"1", true}, {"100", true}, {"100", false}}) {
+  using Way = std::pair<std::string, bool>;
+  for (const auto& [per_call, has_text_key] : {Way{"1", true}, Way{"100", true}, Way{"100", false}}) {
     CAPTURE(per_call, has_text_key);
     DaemonFixture fixture{2};
     Application app{fixture.database};

@@ -138,7 +138,8 @@ TEST_CASE("orders that were stored before the topic had a format are decoded by 
   {
     const auto daemon = fixture.start();
     fixture.produce_orders(30);
-    fixture.app.wait_for("all are dead", "select count(*) from inbox.dead_letter where error_class = 'sql.not_json'", 30);
+    fixture.app.wait_for("all are dead",
+                         "select count(*) from inbox.dead_letter where error_class = 'sql.not_json'", 30);
   }
   fixture.config.topics = with_format;
   const auto daemon = fixture.start();

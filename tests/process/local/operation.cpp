@@ -44,6 +44,22 @@ TEST_CASE("a daemon without kafka is checked, healthy, measured and shown like a
   CHECK(gauge(port, "inboxd_ingest_records_total{result=\"new\"}") == 1);
 }
 
+TEST_CASE("after a clean stop no event is said to be leased, if it is only delayed") {
+  LocalFixture fixture;
+  auto daemon = fixture.start();
+  fixture.enqueue("made", ", key => 'k', deliver_at => clock_timestamp() + interval '1 hour'");
+  fixture.enqueue("made", ", key => 'k'");  // behind it
+  fixture.database.wait_for("both are stored", "select count(*) from inbox.event", 2);
+  daemon->process().signal(SIGTERM);
+  CHECK(daemon->process().wait() == ExitStatus{0, 0});
+  daemon.reset();
+  const auto status = command(fixture.config, {"status"});
+  CHECK_THAT(status.out, ContainsSubstring("no daemon is running") && !ContainsSubstring("leased by daemons"));
+  fixture.database.run("update inbox.delivery set due_at = clock_timestamp() where due_at < 'infinity'");
+  daemon = fixture.start();
+  fixture.wait_done(2);
+}
+
 TEST_CASE("a reload adds a local topic, and one that it removes still takes events") {
   LocalFixture fixture;
   const auto daemon = fixture.start();

@@ -92,6 +92,8 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
     for (const std::string& id : {fixture.done, fixture.dead, fixture.odd}) fixture.check(operation, 200, "?id=" + id);
     fixture.check(operation, 404, "?id=nobody-has-this");
   }
+  fixture.check("events/failures", 200, "?since=1d");
+  fixture.check("events/failures", 200, "?handler=nobody");
   fixture.check("dead/list", 200);
   fixture.check("dead/list", 200, "?group-by=type");
   fixture.check("dead/show", 200, "?id=" + fixture.dead);

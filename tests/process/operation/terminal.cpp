@@ -142,13 +142,14 @@ TEST_CASE("tail follows new events, and with --failed each failed attempt of a h
   const std::string id = "bad00000-0000-4000-8000-000000000001";
   int n = 0;
   wait_until("tail shows a new event", [&] {  // it begins after its start
-    fixture.kafka.produce({event_message(fixture.topic, "600d0000-0000-4000-8000-00000000000" + std::to_string(n++ % 10), "{}", "Good")});
+    const std::string good = "600d0000-0000-4000-8000-00000000000" + std::to_string(n++ % 10);
+    fixture.kafka.produce({event_message(fixture.topic, good, "{}", "Good")});
     return read_file(folder / "all").find("Good") != std::string::npos;
   });
   fixture.kafka.produce({event_message(fixture.topic, id, "{}", "Bad")});
   wait_until("both attempts are shown", [&] {
     const auto text = read_file(folder / "failed");
-    return text.find("recorder attempt 1 ") != std::string::npos && text.find("recorder attempt 2 ") != std::string::npos;
+    return text.find("recorder attempt 1 ") != text.npos && text.find("recorder attempt 2 ") != text.npos;
   }, patience, [&] { return read_file(folder / "failed"); });
   wait_until("the event is shown", [&] { return read_file(folder / "all").find(id) != std::string::npos; });
   const auto text = read_file(folder / "all");

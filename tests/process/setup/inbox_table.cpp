@@ -52,7 +52,11 @@ TEST_CASE("inbox table page: pending rows are handled once, and messages of the 
                          {"[orders, ", "[" + topic + ", "}}) +
                  "admin: {listen: off}\n");
   run_shell(folder.path(), page.block("sh", "**Make the inbox"));
+  const std::string in_parts = page.block("sql", "For millions of rows", {{"limit 10000", "limit 1"}});
+  CHECK(session.number(in_parts) == 1);  // of message 2
+  CHECK(session.number("select count(*) from inbox_message where processed_at is null") == 2);
   session.run(page.block("sql", "**Take over the pending rows**"));
+  CHECK(session.number(in_parts) == 0);
   CHECK(session.number("select count(*) from inbox_message") == 1);
   send(1);  // a producer sends all of them again
   send(2);

@@ -100,7 +100,8 @@ TEST_CASE("init says that a schema registry is needed, for Confluent's and Apicu
   CHECK_THAT(made.out, ContainsSubstring("1 of 3 records with Confluent's magic byte") &&
                            ContainsSubstring("1 of 3 records with Apicurio's magic byte") &&
                            ContainsSubstring("1 of 3 records without a value"));
-  CHECK_THAT(topic.text(), ContainsSubstring("need their schema registry") && ContainsSubstring("    value: {format: avro"));
+  CHECK_THAT(topic.text(),
+             ContainsSubstring("need their schema registry") && ContainsSubstring("    value: {format: avro"));
   const auto refused = topic.run_check();
   CHECK(refused.status == ExitStatus{78, 0});
   CHECK_THAT(refused.out, ContainsSubstring("SCHEMA_REGISTRY_URL"));

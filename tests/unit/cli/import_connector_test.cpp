@@ -230,8 +230,10 @@ TEST_CASE("a connector that inboxd cannot replace is refused with the remedy") {
   CHECK_THAT(problem_of(connector_with(R"("topics.regex": "a\\d+", "table.name.format": "t")")),
              ContainsSubstring("\\d is not part of POSIX"));
   CHECK_THAT(problem_of(connector_with(R"("insert.mode": "upsert")")), ContainsSubstring("needs a primary key"));
-  CHECK_THAT(problem_of(connector_with(R"("insert.mode": "merge")")), ContainsSubstring("insert.mode is \"merge\", none of insert"));
-  CHECK_THAT(problem_of(connector_with(R"("pk.mode": "record_header")")), ContainsSubstring("pk.mode is \"record_header\", none of"));
+  CHECK_THAT(problem_of(connector_with(R"("insert.mode": "merge")")),
+             ContainsSubstring("insert.mode is \"merge\", none of insert"));
+  CHECK_THAT(problem_of(connector_with(R"("pk.mode": "record_header")")),
+             ContainsSubstring("pk.mode is \"record_header\", none of"));
   CHECK_THAT(problem_of(connector_with(R"("pk.mode": "record_value", "delete.enabled": "true")")),
              ContainsSubstring("delete.enabled needs pk.mode record_key"));
   CHECK_THAT(problem_of(connector_with(R"("transforms": "r", "transforms.r.type": "a.RegexRouter",

@@ -104,7 +104,8 @@ TEST_CASE("bytes of a stranger never give more than the limits") {
 TEST_CASE("a run of equal values that is longer than the hour is an error") {
   const auto with_run = [](char more) {
     std::string bytes{"\1\1\74\1\1a"};  // minute 1, 60 steps, topic a
-    for (std::size_t i = 0; i < topic_fields.size(); ++i) bytes += std::string{'\0', more};  // unknown, and so many more
+    // Unknown, and so many more.
+    for (std::size_t i = 0; i < topic_fields.size(); ++i) bytes += std::string{'\0', more};
     return bytes + '\0';                                                                    // no handler
   };
   CHECK(unpack(with_run(59)));
