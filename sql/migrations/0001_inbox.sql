@@ -378,7 +378,7 @@ create table inbox.failure (
   duration    interval not null
 ) partition by range (occurred_at);
 create index failure_event on inbox.failure (event_id);
-create index failure_time on inbox.failure using brin (occurred_at) with (pages_per_range = 16);
+create index failure_time on inbox.failure using brin (occurred_at);
 
 create table inbox.dead_letter (
   dead_letter_id  bigint generated always as identity primary key,

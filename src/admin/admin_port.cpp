@@ -162,7 +162,7 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
   }
   auto given = given_of(request, operation);
   if (auto* refused = std::get_if<HttpResponse>(&given)) return std::move(*refused);
-  std::string plan = take_plan(std::get<Given>(given));
+  std::string plan = changes ? take_plan(std::get<Given>(given)) : "";
   auto arguments = operations::read_arguments(operation.parameters, std::get<Given>(given), event::now());
   if (!arguments) return refusal(400, operation.verb + ": " + arguments.problem().message);
   const bool is_quick = operation.needs == operations::Needs::nothing || operation.verb == "instance show" ||

@@ -76,7 +76,8 @@ void History::record(Sample sample, std::int64_t wall, Clock::time_point now) {
   for (const auto& [name, topic] : sample.topics) put_topic(name, topic, wall, seconds);
   for (const auto& [name, handler] : sample.handlers) put_handler(name, handler, seconds);
   update_day();
-  std::erase_if(ends_, [&](const auto& entry) { return !hour_.topics().contains(entry.first); });
+  const auto& topics = hour_.topics();
+  std::erase_if(ends_, [&](const auto& entry) { return !topics.contains(entry.first); });
   last_ = Last{std::move(sample), running, now};
 }
 
@@ -223,16 +224,16 @@ void History::add_peers(const std::vector<Peer>& peers) {
 }
 
 void History::put_back(const View& merged, std::int64_t from, std::int64_t until) {
-  const auto put = [&](std::size_t i, auto work) {
+  /// The number of a step that is put back.
+  const auto number_of = [&](std::size_t i) -> std::optional<std::int64_t> {
     const std::int64_t end = merged.end - static_cast<std::int64_t>(merged.steps - 1 - i) * merged.step;
-    if (end > from && end <= until) work(end / merged.step - 1);
+    if (end <= from || end > until) return std::nullopt;
+    return end / merged.step - 1;
   };
   const auto put_fields = [&](Track* into, const Track& track) REQUIRES(mutex_) {
     for (std::size_t field = 0; into != nullptr && field < track.fields.size(); ++field) {
       for (std::size_t i = 0; i < merged.steps; ++i) {
-        put(i, [&](std::int64_t number) REQUIRES(mutex_) {
-          day_.at(into->fields[field], number) = track.fields[field][i];
-        });
+        if (const auto number = number_of(i)) day_.at(into->fields[field], *number) = track.fields[field][i];
       }
     }
   };
@@ -242,14 +243,14 @@ void History::put_back(const View& merged, std::int64_t from, std::int64_t until
     if (into == nullptr) continue;
     put_fields(into, track);
     for (std::size_t i = 0; i < merged.steps; ++i) {
-      put(i, [&](std::int64_t number) REQUIRES(mutex_) {
-        for (auto& [error_class, values] : into->failures) day_.at(values, number) = unknown;
-        for (const auto& [error_class, values] : track.failures) {
-          if (std::isnan(values[i]) || values[i] == 0) continue;
-          float& value = day_.at(day_.failures(*into, error_class, values[i]), number);
-          value = over_instances(Kind::count, value, values[i]);
-        }
-      });
+      const auto number = number_of(i);
+      if (!number) continue;
+      for (auto& [error_class, values] : into->failures) day_.at(values, *number) = unknown;
+      for (const auto& [error_class, values] : track.failures) {
+        if (std::isnan(values[i]) || values[i] == 0) continue;
+        float& value = day_.at(day_.failures(*into, error_class, values[i]), *number);
+        value = over_instances(Kind::count, value, values[i]);
+      }
     }
   }
 }

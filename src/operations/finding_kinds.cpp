@@ -79,7 +79,7 @@ constexpr std::array kinds = std::to_array<FindingKind>({
     {"handler_paused", remark, "InboxdHandlerStopped", "handler {handler} is paused: {reason}", ""},
     {"handler_behind", remark, "InboxdTooOld", "handler {handler} is {age} behind", ""},
     {"handler_fails", problem, "InboxdHandlerFails",
-     "{calls} calls of handler {handler}{period}, the last with {error}{waiting}",
+     "{calls} {calls:call|calls} of handler {handler}{period}, the last with {error}{waiting}",
      "correct the cause; then inboxd events retry --handler {handler} runs its waiting events at once, which otherwise "
      "run when their retries are due"},
     {"service_away", problem, "InboxdServiceAway",

@@ -139,7 +139,7 @@ TEST_CASE("reading needs this machine, everything else needs the token") {
 
   CHECK(get(port, "/v1/shards/list").status == 200);  // the former path of /v1/partitions/list
   CHECK(get(port, "/v1/nothing").status == 404);
-  CHECK(get(port, "/").status == 404);
+  CHECK(get(port, "/nothing").status == 404);
   const auto posted = post(port, "/v1/status", "{}", change);
   CHECK(posted.status == 405);
   CHECK(posted.headers.at("allow") == "GET, HEAD");

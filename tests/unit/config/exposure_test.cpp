@@ -92,7 +92,8 @@ TEST_CASE("every text of the settings table is hidden, or listed here as harmles
   const Texts listed{
       "database.schema", "database.handler_role", "database.handler_search_path", "kafka.group", "kafka.instance_id",
       "kafka.namespace", "ingest.listen", "ingest.tls.certificate", "ingest.tls.key", "ingest.tls.client_ca",
-      "outbox.topics", "outbox.id_header", "admin.listen", "admin.socket", "admin.hosts",
+      "outbox.topics", "outbox.id_header", "admin.listen", "admin.socket",
+      "admin.actor_header.name", "admin.actor_header.from", "admin.hosts",
       "admin.tls.certificate", "admin.tls.key", "admin.tls.client_ca", "tracing.service", "topics[].name",
       "topics[].pattern", "topics[].exclude", "topics[].custom.id", "topics[].custom.type", "topics[].custom.source",
       "topics[].custom.subject", "topics[].custom.time", "topics[].deliver_at",

@@ -175,7 +175,7 @@ TEST_CASE("stored events that no handler subscribes to are a problem, with the n
   CHECK(verdict.findings[0].message ==
         "no handler subscribes to 42 stored events of topic orders, type order.placed; handler billing subscribes to "
         "OrderPlaced: did you mean order.placed?");
-  CHECK(verdict.findings[1].message == "no handler subscribes to 1 stored events of topic returns, without a type");
+  CHECK(verdict.findings[1].message == "no handler subscribes to 1 stored event of topic returns, without a type");
   CHECK(document_of(situation).at("unsubscribed").at(0) ==
         Document({{"topic", "orders"}, {"event_type", "order.placed"}, {"events", 42}}));
   situation.handlers[0].topics = {"returns"};
