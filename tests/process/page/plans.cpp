@@ -13,17 +13,19 @@ using Json = nlohmann::json;
 
 namespace {
 
-std::string actor_of_pause(AdminFixture& admin, const std::string& from, const std::vector<std::string>& headers) {
-  HttpQuestion question{.method = "POST", .target = "/v1/handlers/pause", .headers = change,
-                        .body = R"({"handler": "recorder", "reason": "test"})"};
-  question.headers.insert(question.headers.end(), headers.begin(), headers.end());
+/// The actor in the audit of a pause that comes from that address. The handler runs again after it.
+std::string actor_of_pause(AdminFixture& admin, const std::string& from, std::vector<std::string> headers) {
+  headers.insert(headers.end(), change.begin(), change.end());
+  const std::string body = R"({"handler": "recorder", "reason": "test"})";
   std::string head = "POST /v1/handlers/pause HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
-                     std::to_string(question.body.size()) + "\r\n";
-  for (const std::string& header : question.headers) head += header + "\r\n";
+                     std::to_string(body.size()) + "\r\n";
+  for (const std::string& header : headers) head += header + "\r\n";
   RawConnection connection{admin.port, from};
-  connection.send(head + "\r\n" + question.body);
+  connection.send(head + "\r\n" + body);
   CHECK(connection.receive().status == 200);
-  return admin.database.text("select actor from inbox.audit order by audit_id desc limit 1");
+  CHECK(post(admin.port, "/v1/handlers/resume", R"({"handler": "recorder"})", change).status == 200);
+  return admin.database.text(
+      "select actor from inbox.audit where operation like '%pause' order by audit_id desc limit 1");
 }
 
 }  // namespace
