@@ -107,6 +107,7 @@ Browser::Browser() {
   driver();
   window_ = driver().ask("POST", "/window/new", {{"type", "tab"}}).at("handle");
   driver().ask("POST", "/window", {{"handle", window_}});
+  errors();  // of the tabs before
 }
 
 Browser::~Browser() {

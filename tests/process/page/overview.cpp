@@ -49,7 +49,7 @@ TEST_CASE("a finding's remedy shows its dry run, then changes what it showed, in
   page.open();
   page.browser.wait_for("document.querySelector('.finding.bad')");
   CHECK(page.browser.has(".verdict.bad"));
-  CHECK_THAT(page.browser.text(".finding"), ContainsSubstring("60 dead letters") && ContainsSubstring("test.failure") &&
+  CHECK_THAT(page.browser.text("main"), ContainsSubstring("60 dead letters") && ContainsSubstring("test.failure") &&
                                                 ContainsSubstring("told to fail"));
   CHECK(page.browser.barriers() == Strings{});
   page.browser.screenshots("overview-problem");
