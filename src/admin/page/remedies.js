@@ -82,7 +82,7 @@ export function copyCommand(command) {
 export function remedyButtons(remedy) {
   const found = commandsIn(remedy).sort((one, other) => (other.verb in changes) - (one.verb in changes));
   return found.flatMap(({verb, given, command}) => {
-    const act = () => confirmChange({title: textOf(verb, given), path: '/v1/' + verb.replace(' ', '/'), arguments: given, verb: labels[verb], describe: factsOf});
+    const act = () => confirmChange({title: textOf(verb, given), path: '/v1/' + verb.replace(' ', '/'), arguments: given, verb: labels[verb], describe: factsOf, done: factsOf});
     if (verb in changes) {
       return [h('button', {type: 'button', 'data-command': command, onclick: act}, labels[verb] + '…')];
     }
