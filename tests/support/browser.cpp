@@ -156,29 +156,30 @@ std::string Browser::find(const std::string& selector) {
 }
 
 void Browser::click(const std::string& selector) {
-  // A refresh may replace the element meanwhile.
-  wait_until("a click on " + selector, [&] {
+  click_found("return document.querySelector(arguments[0])", {selector});
+}
+
+void Browser::click_text(const std::string& text, const std::string& within) {
+  click_found(R"(
+const place = [...document.querySelectorAll(arguments[1])].at(-1);
+return [...place?.querySelectorAll('button, a, summary') ?? []]
+  .find((each) => each.innerText.trim() === arguments[0] && !each.disabled);)",
+              {text, within});
+}
+
+/// A refresh may replace the element between the two requests.
+void Browser::click_found(const std::string& script, const Json& arguments) {
+  wait_until("a click on " + arguments.dump(), [&] {
+    const Json found = run(script, arguments);
+    if (!found.is_object()) return false;
     try {
-      driver().ask("POST", "/element/" + find(selector) + "/click");
+      driver().ask("POST", "/element/" + found.at(element_name).get<std::string>() + "/click");
       return true;
     } catch (const std::runtime_error& error) {
       if (std::string{error.what()}.find("stale element") == std::string::npos) throw;
       return false;
     }
-  });
-}
-
-void Browser::click_text(const std::string& text, const std::string& within) {
-  const char* const mark = R"(
-for (const each of document.querySelectorAll('[data-clicked]')) each.removeAttribute('data-clicked');
-const place = [...document.querySelectorAll(arguments[1])].at(-1);
-const found = [...place?.querySelectorAll('button, a, summary') ?? []]
-  .find((each) => each.innerText.trim() === arguments[0] && !each.disabled);
-found?.setAttribute('data-clicked', '');
-return Boolean(found);)";
-  wait_until("there is a button " + text, [&] { return run(mark, {text, within}).get<bool>(); }, patience,
-             [&] { return this->text(); });
-  click("[data-clicked]");
+  }, patience, [&] { return text(); });
 }
 
 void Browser::type(const std::string& selector, const std::string& text) {

@@ -52,6 +52,7 @@ class Browser final {
 
  private:
   std::string find(const std::string& selector);
+  void click_found(const std::string& script, const Json& arguments);
 
   std::string window_;
 };

@@ -43,7 +43,7 @@ function changeDialog(title, resolve) {
     try {
       const wasStopped = await inSteps(change, state, bar, stop.signal);
       const what = wasStopped ? h('p', {}, 'Stopped. What was done stays done; the rest is as before.') :
-        done ? done(state.result) : h('p', {}, state.result.message ?? 'Done.');
+        h('div', {}, h('p', {}, h('strong', {}, 'Done.')), (done ?? factsOf)(state.result));
       show(h('div', {role: 'status'}, what), close('Close'));
       forgetCutOff();
     } catch (error) {
