@@ -1,7 +1,6 @@
 #include "admin/page.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
 #include "base/sha256.hpp"

@@ -32,6 +32,8 @@ class Plans final {
     Clock::time_point kept_at;
   };
 
+  void drop_old(Clock::time_point now) REQUIRES(mutex_);
+
   base::Mutex mutex_;
   std::deque<Plan> plans_ GUARDED_BY(mutex_);  ///< oldest first
 };

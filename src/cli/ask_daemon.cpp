@@ -47,19 +47,21 @@ admin::Question question_of(const operations::Operation& operation, const operat
 }  // namespace
 
 operations::Answer ask_daemon(const config::Settings& settings, const operations::Operation& operation,
-                              const operations::Arguments& arguments) {
-  const auto patience = settings.admin.answer_timeout + std::chrono::seconds{5};
+                              const operations::Arguments& arguments,
+                              std::optional<std::chrono::milliseconds> timeout) {
+  const auto patience = timeout.value_or(settings.admin.answer_timeout + std::chrono::seconds{5});
   const auto response = admin::ask(settings.admin, question_of(operation, arguments), patience);
   if (!response) return {base::ExitCode::unavailable, nullptr, response.problem().message};
   return admin::answer_of(response.value());
 }
 
 operations::Answer ask_daemon(const config::Settings& settings, const std::string& verb,
-                              const operations::Arguments& arguments) {
+                              const operations::Arguments& arguments,
+                              std::optional<std::chrono::milliseconds> timeout) {
   const auto table = operations::operations();
   const auto operation = std::find_if(table.begin(), table.end(), [&](const auto& one) { return one.verb == verb; });
   if (operation == table.end()) throw std::logic_error{"no operation " + verb};
-  return ask_daemon(settings, *operation, arguments);
+  return ask_daemon(settings, *operation, arguments, timeout);
 }
 
 }  // namespace inboxd::cli

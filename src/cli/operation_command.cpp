@@ -105,7 +105,8 @@ Command status_command(const operations::Operation& operation) {
   out.parameters.push_back({"watch", operations::Parameter::Kind::flag,
                             "the whole screen, refreshed every two seconds, until q or Ctrl-C; in a pipe the text"});
   out.run = [row = operation](Session& session, const operations::Arguments& arguments) {
-    return arguments.flag("watch") ? watch_status(session) : operate(session, row, arguments, present_status);
+    if (arguments.flag("watch")) return watch_status(session, arguments);
+    return operate(session, row, arguments, present_status);
   };
   return out;
 }

@@ -13,7 +13,7 @@ Command command_of(operations::Operation operation, Presenter presenter, operati
 Command status_command(const operations::Operation& operation);
 
 /// `status --watch`: the whole screen on a terminal, else the text again and again.
-base::ExitCode watch_status(const Session& session);
+base::ExitCode watch_status(const Session& session, const operations::Arguments& arguments);
 
 /// Every operation as a command.
 std::vector<Command> operation_commands();

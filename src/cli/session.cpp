@@ -12,14 +12,11 @@
 #include "daemon/load_configuration.hpp"
 
 namespace inboxd::cli {
-namespace {
 
-std::string variable(const char* name) {
+std::string environment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
 }
-
-}  // namespace
 
 void Session::say(const std::string& message) const {
   output.messages << "inboxd: " << one_line(message) << '\n' << std::flush;
@@ -47,7 +44,7 @@ void Session::print(const operations::Document& document) const {
 base::Logger command_log() { return base::Logger{base::LogLevel::warn, base::LogFormat::text}; }
 
 std::string actor() {
-  std::string name = variable("SUDO_USER");
+  std::string name = environment("SUDO_USER");
   if (name.empty()) {
     const passwd* const entry = ::getpwuid(::getuid());
     name = entry == nullptr ? std::to_string(::getuid()) : entry->pw_name;

@@ -44,6 +44,9 @@ struct Session {
 /// The log of commands other than `run`: warnings and errors, as text.
 base::Logger command_log();
 
+/// An environment variable; empty: not set.
+std::string environment(const char* name);
+
 /// The actor for the audit: USER@HOST.
 std::string actor();
 

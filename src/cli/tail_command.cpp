@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <string>
@@ -9,7 +11,6 @@
 #include "cli/operator.hpp"
 #include "cli/value_text.hpp"
 #include "config/units.hpp"
-#include "event/now.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -21,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr auto interval = 1s;
 constexpr auto overlap_us = 30'000'000;      // a row may become visible after later ones
-constexpr const char* at_once = "500";       // rows of a look
+constexpr std::size_t max_rows = 500;        // of an answer
 constexpr std::size_t remembered = 100'000;  // rows that are known to be shown
 
 /// The rows that were shown, the newest of them.
@@ -56,40 +57,70 @@ std::string failure_line(const Document& failure, const Look& look) {
          one_line(text_at(failure, "message")) + " " + in_tone(text_at(failure, "event_id"), Tone::faint, look);
 }
 
+/// Follows the rows of an operation, whose newest rows come first.
+class Follower final {
+ public:
+  Follower(Session& session, bool failed) : session_{session}, failed_{failed} {}
+
+  /// Prints the rows that the answer before did not have. The first answer only says which rows are old.
+  void show(Document rows) {
+    std::size_t added = 0;
+    std::reverse(rows.begin(), rows.end());
+    for (const auto& row : rows) {
+      if (!shown_.add(name_of(row))) continue;
+      ++added;
+      if (is_first_) continue;
+      const Look& look = session_.output.look;
+      const std::string line = failed_ ? failure_line(row, look) : event_line(row, look);
+      session_.output.out << (session_.json ? row.dump() : line) << '\n';
+    }
+    if (added == max_rows && !is_first_) {
+      session_.say("tail: there were more than " + std::to_string(max_rows) + " at once, and the oldest are left out");
+    }
+    if (!rows.empty()) newest_ = config::parse_time(text_at(rows.back(), failed_ ? "occurred_at" : "received_at"));
+    is_first_ = false;
+    session_.output.out << std::flush;
+  }
+
+  /// The time from which to ask, by the database's clock; nullopt: no row was seen.
+  std::optional<std::int64_t> since() const {
+    return newest_ ? std::optional{*newest_ - overlap_us} : std::nullopt;
+  }
+
+ private:
+  std::string name_of(const Document& row) const {
+    const std::string id = text_at(row, "event_id");
+    return failed_ ? id + text_at(row, "handler") + number_at(row, "attempt") : id;
+  }
+
+  Session& session_;
+  const bool failed_;
+  Shown shown_;
+  bool is_first_ = true;
+  std::optional<std::int64_t> newest_;
+};
+
 ExitCode tail(Session& session, const operations::Arguments& arguments) {
   const auto loaded = session.load_with([](std::string_view key) { return key.starts_with("database."); });
   if (!loaded) return ExitCode::configuration;
   const bool failed = arguments.flag("failed");
   auto given = arguments.given();
   given.erase("failed");
-  given["limit"] = {at_once};
+  given["limit"] = {std::to_string(max_rows)};
   Interrupt interrupt;
   Reader reader{session, loaded->settings, interrupt};
-  Shown shown;
-  auto since = event::now();
+  Follower follower{session, failed};
   do {
-    given["since"] = {config::time_text(since)};
-    const auto looked_at = event::now();
+    if (const auto since = follower.since()) given["since"] = {config::time_text(*since)};
     const Answer answer = reader.ask(failed ? "events failures" : "events list", given);
     if (interrupt.wait(0ms)) break;
-    if (answer.code != ExitCode::done && answer.code != ExitCode::no) {
-      session.say("tail: " + answer.message);
-      // A database that is away comes back; anything else does not mend itself.
-      if (answer.code != ExitCode::unavailable && answer.code != ExitCode::try_again) return answer.code;
+    if (answer.code == ExitCode::done || answer.code == ExitCode::no) {
+      follower.show(answer.document.at(failed ? "failures" : "events"));
       continue;
     }
-    auto rows = answer.document.at(failed ? "failures" : "events");
-    if (!failed) std::reverse(rows.begin(), rows.end());  // the newest come first
-    for (const auto& row : rows) {
-      const std::string name = failed ? text_at(row, "event_id") + text_at(row, "handler") + number_at(row, "attempt")
-                                      : text_at(row, "event_id");
-      if (!shown.add(name)) continue;
-      const Look& look = session.output.look;
-      const std::string line = failed ? failure_line(row, look) : event_line(row, look);
-      session.output.out << (session.json ? row.dump() : line) << '\n';
-    }
-    session.output.out << std::flush;
-    since = std::max(since, looked_at - overlap_us);
+    session.say("tail: " + answer.message);
+    // A database that is away comes back; anything else does not mend itself.
+    if (answer.code != ExitCode::unavailable && answer.code != ExitCode::try_again) return answer.code;
   } while (session.output.out.good() && !interrupt.wait(interval));
   return ExitCode::done;
 }

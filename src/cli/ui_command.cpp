@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <ostream>
 
 #include "admin/http_client.hpp"
@@ -24,11 +23,6 @@ std::string address_of(const config::Admin& settings) {
   if (host == "0.0.0.0") host = "127.0.0.1";
   if (host == "[::]") host = "[::1]";
   return (settings.tls.is_off() ? "http://" : "https://") + host + settings.listen.substr(colon) + "/";
-}
-
-std::string environment(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nothing sets variables
-  return value == nullptr ? "" : value;
 }
 
 /// Opens a browser by a file of this user's: other users can read the arguments of a process. False: there is none.

@@ -1,8 +1,12 @@
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <ostream>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "cli/ask_daemon.hpp"
 #include "cli/operation_command.hpp"
 #include "cli/operator.hpp"
 #include "cli/present.hpp"
@@ -21,7 +25,13 @@ using operations::Document;
 using namespace std::chrono_literals;
 
 constexpr auto refresh_interval = 2s;
+constexpr auto history_timeout = 1s;  // of a daemon that hangs; the keys wait meanwhile
 constexpr auto key_wait = 200ms;  // and how soon a changed size of the terminal is seen
+
+using Given = std::map<std::string, std::vector<std::string>>;
+
+/// An object also for an answer without a document.
+Document rows_of(const Answer& answer) { return answer.document.is_object() ? answer.document : Document::object(); }
 
 /// Whether watching continues after this status: after problems, and while the database is away or busy.
 bool is_worth_watching(ExitCode code) {
@@ -29,9 +39,9 @@ bool is_worth_watching(ExitCode code) {
 }
 
 /// Repeats `status` on a stream, until Ctrl-C.
-ExitCode repeat(const Session& session, Reader& reader, Interrupt& interrupt) {
+ExitCode repeat(const Session& session, Reader& reader, Interrupt& interrupt, const Given& given) {
   do {
-    const Answer answer = reader.ask("status");
+    const Answer answer = reader.ask("status", given);
     if (interrupt.wait(0ms)) break;  // the answer may have been cut off
     std::string text = answer.document.is_null() ? "" : present_status(answer.document, session.output.look);
     if (!answer.message.empty()) text += in_tone(one_line(answer.message), Tone::bad, session.output.look) + "\n";
@@ -44,8 +54,12 @@ ExitCode repeat(const Session& session, Reader& reader, Interrupt& interrupt) {
 /// The full screen: an overview, from it a handler's failures, from them an event.
 class Watch final {
  public:
-  Watch(const Session& session, Reader& reader, Interrupt& interrupt, const Terminal::Size& size)
-      : reader_{reader}, interrupt_{interrupt}, look_{session.output.look}, size_{size} {}
+  Watch(const Session& session, const config::Settings& settings, Reader& reader, Interrupt& interrupt, Given given)
+      : settings_{settings},
+        reader_{reader},
+        interrupt_{interrupt},
+        given_{std::move(given)},
+        look_{session.output.look} {}
 
   ExitCode run(Terminal& terminal) {
     auto next = std::chrono::steady_clock::now();
@@ -75,7 +89,7 @@ class Watch final {
   bool refresh() {
     View& view = views_.back();
     if (view.kind == Kind::overview) {
-      const Answer answer = reader_.ask("status");
+      const Answer answer = reader_.ask("status", given_);
       problem_ = answer.message;
       if (!is_worth_watching(answer.code)) {
         code_ = answer.code;
@@ -84,13 +98,14 @@ class Watch final {
       if (answer.document.is_null()) return true;  // shows the last one
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       rates_.add(answer.document, std::chrono::duration_cast<std::chrono::milliseconds>(now));
-      const Answer history = reader_.ask("history");
+      const Answer history = ask_daemon(settings_, "history", {}, history_timeout);
       view.screen = overview_screen(answer.document, history.document, rates_, look_);
     } else if (view.kind == Kind::handler) {
       const Answer dead = reader_.ask("dead list", {{"handler", {view.of}}, {"limit", {"50"}}});
       const Answer failures =
           reader_.ask("events failures", {{"handler", {view.of}}, {"since", {"1h"}}, {"limit", {"50"}}});
-      view.screen = handler_screen(view.of, dead.document, failures.document, look_);
+      problem_ = dead.document.is_object() ? "" : dead.message;
+      view.screen = handler_screen(rows_of(dead), rows_of(failures), look_);
     } else {
       const Answer trace = reader_.ask("events trace", {{"id", {view.of}}});
       problem_ = trace.message;
@@ -145,10 +160,12 @@ class Watch final {
     return false;
   }
 
+  const config::Settings& settings_;
   Reader& reader_;
   Interrupt& interrupt_;
+  const Given given_;
   Look look_;
-  Terminal::Size size_;
+  Terminal::Size size_ = Terminal::size();
   WatchedRates rates_;
   std::vector<View> views_{View{}};
   std::string problem_;
@@ -158,7 +175,7 @@ class Watch final {
 
 }  // namespace
 
-ExitCode watch_status(const Session& session) {
+ExitCode watch_status(const Session& session, const operations::Arguments& arguments) {
   if (session.json) {
     session.say("status: pass --watch or --json, not both");
     return ExitCode::usage;
@@ -167,9 +184,11 @@ ExitCode watch_status(const Session& session) {
   if (!loaded) return ExitCode::configuration;
   Interrupt interrupt;
   Reader reader{session, loaded->settings, interrupt};
-  if (session.output.look.width == 0 || !session.output.can_ask) return repeat(session, reader, interrupt);
+  Given given = arguments.given();
+  given.erase("watch");
+  if (session.output.look.width == 0 || !session.output.can_ask) return repeat(session, reader, interrupt, given);
   Terminal terminal;
-  return Watch{session, reader, interrupt, Terminal::size()}.run(terminal);
+  return Watch{session, loaded->settings, reader, interrupt, std::move(given)}.run(terminal);
 }
 
 }  // namespace inboxd::cli

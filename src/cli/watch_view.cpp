@@ -5,12 +5,16 @@
 #include <cmath>
 
 #include "cli/present.hpp"
+#include "cli/present_rows.hpp"
 #include "cli/value_text.hpp"
+#include "operations/row_columns.hpp"
 
 namespace inboxd::cli {
 namespace {
 
-constexpr std::size_t most_rates = 40;
+namespace columns = operations::columns;
+
+constexpr std::size_t max_rates = 40;
 
 void add_text(WatchScreen& screen, const std::string& text) {
   for (std::size_t at = 0; at < text.size();) {
@@ -29,29 +33,46 @@ void add_table(WatchScreen& screen, const std::string& text, const std::vector<s
   }
 }
 
+constexpr operations::Column event_column{"event_id", operations::ColumnType::uuid, "", "EVENT"};
+const std::vector<operations::Column> dead_letter_columns = [] {
+  std::vector<operations::Column> out{std::begin(columns::dead_letter), std::end(columns::dead_letter)};
+  out.push_back(event_column);
+  return out;
+}();
+
+/// Rows that open their event.
+void add_events(WatchScreen& screen, const Document& rows, operations::Columns columns,
+                const std::vector<std::string_view>& shown, const Look& look) {
+  std::vector<std::string> ids;
+  for (const auto& row : rows) ids.push_back(text_at(row, "event_id"));
+  if (ids.empty()) add_text(screen, "none\n");
+  else add_table(screen, present_rows(rows, columns, shown, look), ids);
+}
+
 std::string rate_text(double rate) {
   return rate < 10 && rate > 0 ? std::to_string(std::round(rate * 10) / 10).substr(0, 3)
                                : number_text(std::llround(rate));
 }
 
-/// The known values of a series of `history`.
-std::deque<double> known_values(const operations::Document& series) {
+/// The last values of a series of `history`; NaN: unknown.
+std::deque<double> last_values(const Document& series) {
   std::deque<double> out;
-  for (const auto& value : series) out.push_back(value.is_number() ? value.get<double>() : 0);
-  while (out.size() > most_rates) out.pop_front();
+  for (const auto& value : series) out.push_back(value.is_number() ? value.get<double>() : std::nan(""));
+  while (out.size() > max_rates) out.pop_front();
   return out;
 }
 
-std::string series_of(const operations::Document& history, const std::string& handler, const char* name,
+std::string series_of(const Document& history, const std::string& handler, const char* name,
                       bool as_spark) {
   if (!history.is_object() || !history.contains("handlers") || !history.at("handlers").contains(handler)) return "";
   const auto& of_handler = history.at("handlers").at(handler);
   if (!of_handler.contains(name) || of_handler.at(name).empty()) return "";
-  const auto values = known_values(of_handler.at(name));
-  return as_spark ? spark_text(values) : rate_text(values.back());
+  const auto values = last_values(of_handler.at(name));
+  if (as_spark) return spark_text(values);
+  return std::isnan(values.back()) ? "" : rate_text(values.back());
 }
 
-std::string topics_text(const operations::Document& status, const WatchedRates& rates, const Look& look) {
+std::string topics_text(const Document& status, const WatchedRates& rates, const Look& look) {
   struct Sum {
     std::int64_t partitions = 0, lag = 0, halted = 0;
     bool is_known = true;
@@ -81,7 +102,7 @@ std::string topics_text(const operations::Document& status, const WatchedRates& 
   return table.text(look);
 }
 
-void add_handlers(WatchScreen& screen, const operations::Document& status, const operations::Document& history,
+void add_handlers(WatchScreen& screen, const Document& status, const Document& history,
                   const Look& look) {
   Table table{{{"HANDLER", Align::left, true}, {"DONE/S", Align::right}, {"LAST HOUR"}, {"DUE", Align::right},
                {"CALLS", Align::right}, {"RETRYING", Align::right}, {"WAITING", Align::right},
@@ -112,7 +133,7 @@ void add_handlers(WatchScreen& screen, const operations::Document& status, const
 
 }  // namespace
 
-void WatchedRates::add(const operations::Document& status, std::chrono::milliseconds now) {
+void WatchedRates::add(const Document& status, std::chrono::milliseconds now) {
   std::map<std::string, std::int64_t> sums;
   for (const auto& partition : status.at("topics")) {
     const auto& position = partition.at("position");
@@ -124,7 +145,7 @@ void WatchedRates::add(const operations::Document& status, std::chrono::millisec
     if (before == positions_.end() || seconds <= 0) continue;
     auto& rates = rates_[topic];
     rates.push_back(std::max(0.0, static_cast<double>(sum - before->second) / seconds));  // a seek goes back
-    if (rates.size() > most_rates) rates.pop_front();
+    if (rates.size() > max_rates) rates.pop_front();
   }
   positions_ = std::move(sums);
   last_ = now;
@@ -132,16 +153,21 @@ void WatchedRates::add(const operations::Document& status, std::chrono::millisec
 
 std::string spark_text(const std::deque<double>& values) {
   static constexpr std::array<const char*, 8> steps{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  const double top = values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+  double top = 0;
+  for (const double value : values) top = std::fmax(top, value);  // fmax leaves NaN out
   std::string out;
   for (const double value : values) {
+    if (std::isnan(value)) {
+      out += " ";
+      continue;
+    }
     const double share = top > 0 ? std::clamp(value / top, 0.0, 1.0) : 0;
     out += steps[static_cast<std::size_t>(std::lround(share * 7))];
   }
   return out;
 }
 
-WatchScreen overview_screen(const operations::Document& status, const operations::Document& history,
+WatchScreen overview_screen(const Document& status, const Document& history,
                             const WatchedRates& rates, const Look& look) {
   WatchScreen out;
   add_text(out, present_findings(status, look));
@@ -151,37 +177,21 @@ WatchScreen overview_screen(const operations::Document& status, const operations
   add_handlers(out, status, history, look);
   out.lines.push_back({});
   add_text(out, present_daemons(status, look));
+  if (status.contains("sizes")) add_text(out, "\n" + present_sizes(status.at("sizes"), look));
   return out;
 }
 
-WatchScreen handler_screen(const std::string& handler, const operations::Document& dead,
-                           const operations::Document& failures, const Look& look) {
+WatchScreen handler_screen(const Document& dead, const Document& failures, const Look& look) {
   WatchScreen out;
   add_text(out, in_tone("Failed attempts of the last hour", Tone::strong, look) + "\n");
-  Table attempts{{{"AT"}, {"EVENT"}, {"ATTEMPT", Align::right}, {"CLASS"}, {"MESSAGE", Align::left, true}}};
-  std::vector<std::string> events;
-  if (failures.is_object() && failures.contains("failures")) {
-    for (const auto& each : failures.at("failures")) {
-      attempts.add({{time_at(each, "occurred_at")}, {text_at(each, "event_id")}, {number_at(each, "attempt")},
-                    {text_at(each, "error_class")}, {text_at(each, "message")}});
-      events.push_back(text_at(each, "event_id"));
-    }
-  }
-  if (events.empty()) add_text(out, "none\n");
-  else add_table(out, attempts.text(look), events);
+  add_events(out, failures.value("failures", Document::array()), columns::failed_attempt,
+             {"occurred_at", "event_id", "attempt", "error_class", "message"}, look);
   out.lines.push_back({});
   add_text(out, in_tone("Dead letters", Tone::strong, look) + "\n");
-  Table letters{{{"NUMBER", Align::right}, {"DIED AT"}, {"EVENT"}, {"CLASS"}, {"MESSAGE", Align::left, true}}};
-  std::vector<std::string> ids;
-  if (dead.is_object() && dead.contains("dead_letters")) {
-    for (const auto& each : dead.at("dead_letters")) {
-      letters.add({{number_at(each, "dead_letter_id")}, {time_at(each, "died_at")}, {text_at(each, "event_id")},
-                   {text_at(each, "error_class")}, {text_at(each, "message")}});
-      ids.push_back(text_at(each, "event_id"));
-    }
-  }
-  if (ids.empty()) add_text(out, "none of handler " + one_line(handler) + "\n");
-  else add_table(out, letters.text(look), ids);
+  Document letters = dead.value("dead_letters", Document::array());
+  for (auto& letter : letters) letter["event_id"] = letter.at("event").at("event_id");
+  add_events(out, letters, dead_letter_columns, {"dead_letter_id", "died_at", "event_id", "error_class", "last_error"},
+             look);
   return out;
 }
 

@@ -26,7 +26,7 @@ class WatchedRates final {
   std::chrono::milliseconds last_{0};
 };
 
-/// `▁▂▃█`: a character for each value, of the largest of them.
+/// `▁▂▃█`: a character for each value, of the largest of them; a space for NaN.
 std::string spark_text(const std::deque<double>& values);
 
 /// A screen of `status --watch`: lines, some of which can be opened.
@@ -41,9 +41,8 @@ struct WatchScreen {
 /// Findings, topics, handlers and daemons. `history`: of `history`, or null.
 WatchScreen overview_screen(const operations::Document& status, const operations::Document& history,
                             const WatchedRates& rates, const Look& look);
-/// The failing events of a handler: of `dead list` and `events failures`.
-WatchScreen handler_screen(const std::string& handler, const operations::Document& dead,
-                           const operations::Document& failures, const Look& look);
+/// The failing events of a handler: of `dead list` and `events failures`, or objects without rows.
+WatchScreen handler_screen(const operations::Document& dead, const operations::Document& failures, const Look& look);
 /// A text, line by line.
 WatchScreen text_screen(const std::string& text);
 

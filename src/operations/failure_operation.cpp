@@ -9,7 +9,7 @@ namespace inboxd::operations {
 Answer functions::events_failures(Context& context, const Arguments& arguments) {
   const auto [key, refusal] = read_key("events failures", arguments);
   if (refusal) return *refusal;
-  pqxx::params parameters{arguments.time("since").value_or(0), arguments.text("handler")};
+  pqxx::params parameters{arguments.time("since"), arguments.text("handler")};
   if (key) parameters.append(pqxx::binary_cast(*key));
   else parameters.append();
   parameters.append(*arguments.number("limit"));

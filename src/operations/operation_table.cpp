@@ -185,7 +185,7 @@ std::vector<Operation> operations() {
        {{"events trace orders/3/81723", "from Kafka to the last outcome"}},
        answers::events_not_one},
       {"events failures",
-       "Failed attempts in the order of time; `inboxd tail --failed` follows them.",
+       "Failed attempts, newest first, by default of the last hour; `inboxd tail --failed` follows them.",
        read_with_token,
        Needs::database,
        functions::events_failures,

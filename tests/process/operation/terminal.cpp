@@ -100,9 +100,11 @@ TEST_CASE("status --watch opens a handler with its failures, and a failed event,
   const std::string id = "bad00000-0000-4000-8000-000000000001";
   fixture.kafka.produce({event_message(fixture.topic, id, "{}", "Bad")});
   fixture.database.wait_for("it is dead", "select count(*) from inbox.dead_letter", 1);
+  fixture.database.run("delete from inbox.failure");  // the dead letter alone leads to the event
   const TempFolder folder;
   write_file(folder / "inboxd.yaml", fixture.config.text());
-  TerminalProcess terminal{{daemon_program(), "--config", (folder / "inboxd.yaml").string(), "status", "--watch"}};
+  TerminalProcess terminal{
+      {daemon_program(), "--config", (folder / "inboxd.yaml").string(), "status", "--watch", "--sizes"}};
   std::string seen;
   const auto read_until = [&](const std::string& text) {
     const auto before = seen.size();
