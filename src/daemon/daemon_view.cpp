@@ -68,7 +68,7 @@ std::vector<std::string> reasons_of(const Daemon* daemon) {
   std::vector<std::string> out;
   if (daemon == nullptr) return out;
   if (daemon->is_paused()) out.emplace_back("all handlers are paused in this instance");
-  for (const auto& finding : operations::partition_findings(daemon->maintenance().observed().readings)) {
+  for (const auto& finding : operations::partition_findings(daemon->maintenance().observed().readings, event::now())) {
     out.push_back(finding.message);
   }
   return out;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "history/stretch.hpp"
 #include "operations/status_findings.hpp"
 
 namespace inboxd::operations::findings {
@@ -71,6 +72,46 @@ std::string rate_text(double per_second) {
   return out;
 }
 
+/// What the last hour says about a handler; nullptr: nothing.
+const history::Track* recent_of(const Situation& situation, const HandlerState& handler) {
+  const auto found = situation.recent.handlers.find(handler.name);
+  return found == situation.recent.handlers.end() ? nullptr : &found->second;
+}
+
+std::optional<event::Microseconds> growing_since(const Situation& situation, const HandlerState& handler) {
+  const history::Track* const recent = recent_of(situation, handler);
+  if (recent == nullptr) return std::nullopt;
+  const auto since = history::growing_since(situation.recent, recent->fields[history::waiting]);
+  return since ? std::optional{*since * 1'000'000} : std::nullopt;
+}
+
+/// How many calls failed, and within which time.
+struct Failures {
+  std::string calls, period;
+  std::optional<event::Microseconds> since;
+};
+
+/// The last hour tells of a longer time than the last report, with rounded numbers.
+Failures failures_of(const Situation& situation, const AtWork& at) {
+  const auto& sum = at.activity.sum;
+  if (all_fail(at)) {
+    const auto since = at.activity.failing_since;
+    if (since) return {"all " + std::to_string(sum.failed_in_row), " failed since " + clock_text(*since), since};
+  }
+  const history::Track* const recent = recent_of(situation, at.handler);
+  const auto stretch = recent == nullptr ? std::nullopt : history::failing_stretch(situation.recent, *recent);
+  if (stretch && seconds{stretch->seconds} > sum.span) {
+    const event::Microseconds since = stretch->since * 1'000'000;
+    const auto minutes = std::chrono::ceil<std::chrono::minutes>(std::chrono::microseconds{situation.now - since});
+    return {"about " + std::to_string(std::llround(stretch->failed)) + " of " +
+                std::to_string(std::llround(stretch->failed + stretch->done)),
+            " failed in the last " + std::to_string(minutes.count()) + " min", since};
+  }
+  return {all_fail(at) ? "all " + std::to_string(sum.failed_in_row)
+                       : std::to_string(sum.failed) + " of " + std::to_string(sum.failed + sum.done),
+          " failed in the last " + std::to_string(std::chrono::ceil<seconds>(sum.span).count()) + " s", std::nullopt};
+}
+
 }  // namespace
 
 bool is_failing(const Situation& situation, const HandlerState& handler) {
@@ -80,15 +121,9 @@ bool is_failing(const Situation& situation, const HandlerState& handler) {
 
 void failing_calls(const Situation& situation, List& out) {
   for (const AtWork& at : handlers_at_work(situation)) {
-    const auto& sum = at.activity.sum;
-    const bool all = all_fail(at);
-    if (!all && !most_fail(sum)) continue;
-    const auto since = all ? at.activity.failing_since : std::nullopt;
-    std::string period = " failed in the last " + std::to_string(std::chrono::ceil<seconds>(sum.span).count()) + " s";
-    if (since) period = " failed since " + clock_text(*since);
-    out.push_back(make_finding("handler_fails", {{"calls", all ? "all " + std::to_string(sum.failed_in_row)
-                                                               : std::to_string(sum.failed) + " of " +
-                                                                     std::to_string(sum.failed + sum.done)},
+    if (!all_fail(at) && !most_fail(at.activity.sum)) continue;
+    const auto [calls, period, since] = failures_of(situation, at);
+    out.push_back(make_finding("handler_fails", {{"calls", calls},
                                                  {"handler", at.handler.name},
                                                  {"period", period},
                                                  {"error", error_text(at.activity)},
@@ -128,7 +163,8 @@ void slow_handlers(const Situation& situation, List& out) {
          {"calls", calls + (sum.call_seconds > 0 ? ", " + rate_text(sum.call_seconds) + " s each" : "")},
          {"events", count_text(at.handler.pending(), "event")},
          {"remedy", sum.limited ? "raise rate or max_in_flight of " + at.handler.name + ", which limits it"
-                                : "raise concurrency of " + at.handler.name + ", or start another instance"}}));
+                                : "raise concurrency of " + at.handler.name + ", or start another instance"}})
+                      .began(growing_since(situation, at.handler)));
   }
 }
 

@@ -93,7 +93,8 @@ void crashes(const Situation& situation, List& out) {
                                               {"crashes", std::to_string(loop.crashes)},
                                               {"age", duration_sentence(age)},
                                               {"in_flight", in_flight},
-                                              {"remedy", remedy}}));
+                                              {"remedy", remedy}})
+                      .began(situation.now - loop.since.count()));
   }
 }
 

@@ -114,7 +114,8 @@ void state_of_handlers(const Situation& situation, List& out) {
     if (handler.paused_reason) {
       out.push_back(paused(handler));
     } else if (handler.oldest_due_age && *handler.oldest_due_age > long_waiting) {
-      out.push_back(make_finding("handler_behind", {name, {"age", duration_sentence(*handler.oldest_due_age)}}));
+      out.push_back(make_finding("handler_behind", {name, {"age", duration_sentence(*handler.oldest_due_age)}})
+                        .began(situation.now - handler.oldest_due_age->count()));
     }
     if (handler.held_by_gone > 0 && handler.held_until) {
       out.push_back(make_finding("events_held", {name,

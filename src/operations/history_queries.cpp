@@ -26,6 +26,17 @@ std::vector<WrittenHistory> read_histories(inbox::Connection& connection, const 
   return out;
 }
 
+history::View read_recent(inbox::Connection& connection, event::Microseconds now) {
+  history::View out;
+  out.step = history::minute_step;
+  out.steps = history::max_minutes;
+  out.end = now / 1'000'000 / out.step * out.step;
+  std::vector<history::Peer> peers;
+  for (auto& written : read_histories(connection, base::Uuid{})) peers.push_back(std::move(written.peer));
+  merge(out, peers);
+  return out;
+}
+
 std::vector<history::Mark> read_marks(inbox::Connection& connection, std::int64_t seconds, bool with_actors) {
   const pqxx::params parameters{seconds, static_cast<int>(max_marks), with_actors, live_within.count()};
   return read_all(connection, inbox::statements::op_history_marks, parameters, [](inbox::RowReader row) {

@@ -19,6 +19,9 @@ struct WrittenHistory {
 /// another release.
 std::vector<WrittenHistory> read_histories(inbox::Connection& connection, const base::Uuid& except);
 
+/// The last hour of all instances in minutes.
+history::View read_recent(inbox::Connection& connection, event::Microseconds now);
+
 inline constexpr std::size_t max_marks = 500;
 /// Starts, stops, crashes and changes since then, newest first. `with_actors`: with all that the audit names.
 std::vector<history::Mark> read_marks(inbox::Connection& connection, std::int64_t seconds, bool with_actors);

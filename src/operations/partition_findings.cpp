@@ -47,7 +47,7 @@ std::string names_of(const Group& group) {
 
 }  // namespace
 
-std::vector<StatusFinding> partition_findings(const std::vector<PartitionReading>& readings) {
+std::vector<StatusFinding> partition_findings(const std::vector<PartitionReading>& readings, event::Microseconds now) {
   std::map<Cause, Group> groups;
   for (const PartitionReading& reading : readings) {
     if (!reading.is_stuck()) continue;
@@ -61,14 +61,15 @@ std::vector<StatusFinding> partition_findings(const std::vector<PartitionReading
     out.push_back(make_finding(cause.slug, {{"partitions", names_of(group)},
                                             {"records", std::to_string(group.records)},
                                             {"age", duration_sentence(group.unmoved_for)},
-                                            {"why", cause.why}}));
+                                            {"why", cause.why}})
+                      .began(now - group.unmoved_for.count()));
   }
   return out;
 }
 
 void findings::unread_partitions(const Situation& situation, List& out) {
   if (!situation.any_live()) return;  // which is a finding of its own
-  for (auto& finding : partition_findings(situation.readings)) out.push_back(std::move(finding));
+  for (auto& finding : partition_findings(situation.readings, situation.now)) out.push_back(std::move(finding));
 }
 
 }  // namespace inboxd::operations

@@ -83,15 +83,23 @@ std::string duration_sentence(std::chrono::microseconds duration) {
 namespace findings {
 
 void halted_partitions(const Situation& situation, List& out) {
-  const auto halted = std::count_if(situation.partitions.begin(), situation.partitions.end(),
-                                    [](const auto& partition) { return partition.halted_reason.has_value(); });
+  int halted = 0;
+  std::optional<event::Microseconds> since;
+  for (const PartitionState& partition : situation.partitions) {
+    if (!partition.halted_reason) continue;
+    ++halted;
+    if (partition.halted_at && (!since || *partition.halted_at < *since)) since = partition.halted_at;
+  }
   if (halted == 0) return;
   const std::string partitions = halted == 1 ? " partition is" : " partitions are";
-  out.push_back(make_finding("partition_halted", {{"partitions", std::to_string(halted) + partitions}}));
+  out.push_back(make_finding("partition_halted", {{"partitions", std::to_string(halted) + partitions}}).began(since));
 }
 
 void missing_daemon(const Situation& situation, List& out) {
-  if (!situation.any_live()) out.push_back(make_finding("no_live_daemon", {}));
+  if (situation.any_live()) return;
+  std::optional<event::Microseconds> since;
+  for (const auto& instance : situation.instances) since = std::max(since, std::optional{instance.last_seen_at});
+  out.push_back(make_finding("no_live_daemon", {}).began(since));
 }
 
 void failing_daemons(const Situation& situation, List& out) {
@@ -121,7 +129,8 @@ void open_transactions(const Situation& situation, List& out) {
                                 {"offset", std::to_string(*held.last_stable_offset)},
                                 {"since", config::time_text(*held.held_since)},
                                 {"age", duration_sentence(*held.held_for)},
-                                {"lag", std::to_string(*held.lag())}}));
+                                {"lag", std::to_string(*held.lag())}})
+                      .began(held.held_since));
   }
 }
 
@@ -135,7 +144,8 @@ void outbox(const Situation& situation, List& out) {
   }
   if (outbox.oldest_age && *outbox.oldest_age > long_waiting) {
     out.push_back(make_finding("outbox_behind", {{"age", duration_sentence(*outbox.oldest_age)},
-                                                 {"messages", count_text(outbox.backlog, "message")}}));
+                                                 {"messages", count_text(outbox.backlog, "message")}})
+                      .began(situation.now - outbox.oldest_age->count()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "history/series.hpp"
 #include "inbox/handler_order.hpp"
 #include "inbox/unsubscribed.hpp"
 #include "operations/activity_queries.hpp"
@@ -35,6 +36,7 @@ struct Situation {
   std::vector<QuarantineGrowth> quarantine_growth;
   std::vector<BlockedKeys> blocked;
   std::map<std::int32_t, EndedInstance> ended;  ///< the last daemon of a handler, by its id
+  history::View recent;                 ///< the last hour, in minutes
   std::vector<std::string> configured;  ///< handlers of the caller's file
   event::Microseconds now = 0;          ///< by the database's clock
 
@@ -66,7 +68,7 @@ std::vector<StatusFinding> findings_of(const Situation& situation);
 
 /// Each adds the findings of a single kind, or of few kinds that exclude each other. Pure. The findings about
 /// partitions whose records wait unread.
-std::vector<StatusFinding> partition_findings(const std::vector<PartitionReading>& readings);
+std::vector<StatusFinding> partition_findings(const std::vector<PartitionReading>& readings, event::Microseconds now);
 
 namespace findings {
 

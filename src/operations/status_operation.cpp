@@ -3,6 +3,7 @@
 #include "inbox/problem_text.hpp"
 #include "operations/dead_queries.hpp"
 #include "operations/documents.hpp"
+#include "operations/history_queries.hpp"
 #include "operations/operation_table.hpp"
 #include "operations/size_queries.hpp"
 #include "operations/status_texts.hpp"
@@ -59,6 +60,7 @@ Situation read_situation(inbox::Connection& connection) {
   out.quarantine_growth = read_quarantine_growth(connection);
   out.blocked = read_blocked_keys(connection);
   out.ended = read_ended_instances(connection);
+  out.recent = read_recent(connection, out.now);
   if (out.any_live()) std::erase_if(out.partitions, is_forsaken);
   return out;
 }

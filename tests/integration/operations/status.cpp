@@ -1,6 +1,7 @@
 // Status, handlers and quarantine as stored in the database; rights of roles; checks of poolers.
 #include <catch2/catch_test_macros.hpp>
 
+#include "history/packed.hpp"
 #include "inbox/unsubscribed.hpp"
 #include "integration/operations/dead_letters.hpp"
 #include "integration/operations/operation_runner.hpp"
@@ -58,6 +59,33 @@ TEST_CASE("status has what live instances say about their handlers, and only liv
   document = runner.run("status").document;
   CHECK(document.at("handlers").at(0).at("running_calls").is_null());
   CHECK(document.at("findings").at(0).at("kind") == "no_live_daemon");
+}
+
+TEST_CASE("status tells from the last hour, as all instances wrote it, since when a handler fails") {
+  Inbox inbox;
+  const auto handler = inbox.add_handler("receipt");
+  inbox::HandlerActivity activity;
+  activity.handler_id = handler;
+  activity.span = std::chrono::seconds{14};
+  activity.done = 5;
+  activity.failed = 20;
+  activity.last_error_class = "http.500";
+  history::View minutes;
+  minutes.step = history::minute_step;
+  minutes.steps = 60;
+  minutes.end = inbox.database().number("select floor(extract(epoch from now()) / 60)::int8 * 60");
+  auto& track = minutes.handlers["receipt"];
+  track.fields.assign(history::handler_fields.size(), history::Values(60, 0));
+  for (std::size_t i = 50; i < 60; ++i) track.fields[history::failed][i] = 1;
+  inbox::instance_heartbeat(inbox.connection(), {inbox.owner, "host-a", 42}, false, std::nullopt, {handler},
+                            {activity}, history::pack(minutes));
+  OperationRunner runner{inbox};
+  const auto finding = runner.run("status").document.at("findings").at(0);
+  CHECK(finding.at("kind") == "handler_fails");
+  const std::string message = finding.at("message");
+  INFO(message);
+  CHECK(message.starts_with("about 600 of 600 calls of handler receipt failed in the last 1"));
+  CHECK_FALSE(finding.at("since").is_null());
 }
 
 TEST_CASE("status counts the dead letters and quarantined records of the last hour") {

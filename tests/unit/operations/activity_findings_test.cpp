@@ -68,6 +68,34 @@ TEST_CASE("a handler all of whose calls fail is a problem, with the last error, 
   CHECK(finding.since == now - 180'000'000);
 }
 
+TEST_CASE("the last hour tells since when most calls fail, and since when a backlog grows") {
+  Scene scene;
+  auto& recent = scene.situation.recent;
+  recent.step = 60;
+  recent.steps = 5;
+  recent.end = now / 1'000'000;
+  auto& fields = recent.handlers["notify"].fields;
+  fields.resize(history::handler_fields.size(), history::Values(5, history::unknown));
+  fields[history::failed] = {0, 0.25, 0.25, 0.25, history::unknown};
+  fields[history::done] = {1, 0, 0.05F, 0, history::unknown};
+  scene.activity.done = 4;
+  scene.activity.failed = 45;
+  scene.activity.last_error_class = "http.503";
+  const auto finding = scene.finding();
+  CHECK(finding.message ==
+        "about 45 of 48 calls of handler notify failed in the last 4 min, the last with http.503");
+  CHECK(finding.since == now - 240'000'000);
+
+  scene.activity.failed = 0;
+  scene.activity.done = 100;
+  scene.activity.grown = 600;
+  scene.activity.running_calls = 8;
+  scene.situation.handlers[0].due.number = 5'000;
+  fields[history::waiting] = {0, 0, 900, 2'000, history::unknown};
+  CHECK(scene.finding().kind == "handler_too_slow");
+  CHECK(scene.finding().since == now - 180'000'000);
+}
+
 TEST_CASE("a handler most of whose calls fail is a problem; a bad event of a quiet handler is no problem") {
   Scene scene;
   scene.activity.done = 4;
