@@ -16,6 +16,7 @@ constexpr const char* introduction = R"(# Configuration of inboxd
 
 - `inboxd.minimal.yaml`: the required keys; start from a copy of it.
 - `inboxd.yaml`: every key, commented out, with its default and a sentence.
+- [order.md](order.md): order per key, and its conditions.
 - [formats.md](formats.md): topics in Avro or Protobuf, and schema registries.
 - [security.md](security.md): TLS, logins and rotation of each connection; Confluent Cloud, MSK, Aiven, Strimzi, RDS.
 - [page.md](page.md): the page for operators: the way in, changes, proxies.

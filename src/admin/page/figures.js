@@ -1,6 +1,7 @@
 // Figures from the series of /v1/history. null is unknown.
 const known = (values) => (values ?? []).filter((value) => value !== null && value !== undefined);
 const settled_steps = 30;  // long enough for a trend
+const passing_seconds = 2;  // a backlog of so much work is under way, and none
 
 export const last = (values) => known((values ?? []).slice(-settled_steps)).at(-1) ?? null;
 
@@ -10,11 +11,14 @@ export function recent(values, stepSeconds) {
   return some.length === 0 ? null : some.reduce((sum, value) => sum + value, 0) / some.length;
 }
 
-/** Seconds until a backlog is worked off at its present pace: 0: there is none; Infinity: it grows or stays; null: unknown. */
-export function catchUp(backlog, stepSeconds) {
+/**
+ * Seconds until a backlog is worked off at its present pace: 0: there is none, or no more than passes within moments at
+ * `perSecond`; Infinity: it grows or stays; null: unknown.
+ */
+export function catchUp(backlog, stepSeconds, perSecond = 0) {
   const now = last(backlog);
   if (now === null) return null;
-  if (now === 0) return 0;
+  if (now <= passing_seconds * (perSecond ?? 0)) return 0;
   const before = (backlog ?? []).slice(-settled_steps);
   const first = before.findIndex((value) => value !== null && value !== undefined);
   const steps = before.length - 1 - first;

@@ -194,6 +194,21 @@ TEST_CASE("the scrape configuration in config/prometheus/README.md is valid and 
   files::remove(file);
 }
 
+TEST_CASE("the dashboard and the page have the same names for the same figures") {
+  std::set<std::string> titles;
+  const json dashboard = json::parse(content_of(config_folder() / "grafana/inboxd.json"));
+  for (const json& panel : dashboard.at("panels")) titles.insert(panel.at("title"));
+  std::string page;
+  for (const auto& file : files::recursive_directory_iterator{files::current_path() / "src/admin/page"}) {
+    if (file.path().extension() == ".js") page += content_of(file.path());
+  }
+  for (const std::string name : {"Lag", "Oldest", "Failing", "Blocked keys", "Failed attempts", "Slowest call, p99"}) {
+    CAPTURE(name);
+    CHECK(titles.contains(name));
+    CHECK(page.find('\'' + name + '\'') != std::string::npos);
+  }
+}
+
 TEST_CASE("the dashboard has five rows, panels that do not overlap, and valid expressions") {
   const json dashboard = json::parse(content_of(config_folder() / "grafana/inboxd.json"));
   std::vector<std::string> rows;

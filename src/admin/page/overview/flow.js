@@ -16,7 +16,7 @@ const total = (values) => values.some((value) => value === null) ? null : values
 
 export function caught(seconds) {
   if (seconds === null) return '–';
-  return seconds === 0 ? 'caught up' : seconds === Infinity ? h('span', {class: 'text-warn'}, 'not shrinking') : duration(seconds) + ' to catch up';
+  return seconds === 0 ? 'keeps up' : seconds === Infinity ? h('span', {class: 'text-warn'}, 'not shrinking') : duration(seconds) + ' to catch up';
 }
 
 function topics(status, history) {
@@ -31,7 +31,7 @@ function topics(status, history) {
       sparkline(series.in_per_s, {label: name + ', records read', unit: '/s'}),
       h('span', {class: 'figure'}, rate(recent(series.in_per_s, history.step_s))),
       h('span', {class: 'below'}, halted > 0 ? h('span', {class: 'text-bad'}, `${halted} halted · `) : null,
-        lag === null ? 'lag unknown' : lag === 0 ? 'no lag' : [`lag ${number(lag)}`, seconds ? ` · ${duration(seconds)}` : null, ' · ', caught(catchUp(series.lag, history.step_s))]));
+        lag === null ? 'lag unknown' : lag === 0 ? 'no lag' : [`lag ${number(lag)}`, seconds ? ` · ${duration(seconds)}` : null, ' · ', caught(catchUp(series.lag, history.step_s, recent(series.in_per_s, history.step_s)))]));
   })));
 }
 
@@ -56,6 +56,6 @@ function outcomes(status, history) {
       sparkline(series.done_per_s, {label: handler + ', events done', unit: '/s', tone: last(series.failed_per_s) > 0 ? 'bad' : ''}),
       h('span', {class: 'figure'}, rate(recent(series.done_per_s, history.step_s))),
       h('span', {class: 'below'}, paused_reason !== null ? h('span', {class: 'text-warn'}, 'paused · ') : null,
-        waiting ? [`${number(waiting)} wait · `, caught(catchUp(series.waiting, history.step_s))] : waiting === 0 ? 'nothing waits' : '–'));
+        waiting ? [`${number(waiting)} wait · `, caught(catchUp(series.waiting, history.step_s, recent(series.done_per_s, history.step_s)))] : waiting === 0 ? 'nothing waits' : '–'));
   })));
 }
