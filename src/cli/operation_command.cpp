@@ -124,6 +124,7 @@ std::vector<Command> operation_commands() {
                                                     {"dead replay", present_dead_change},
                                                     {"dead edit", present_dead_edit},
                                                     {"dead discard", present_dead_change},
+                                                    {"dead note", present_note},
                                                     {"lanes list", present_lanes},
                                                     {"lanes release", present_lanes_change},
                                                     {"quarantine list", present_quarantine_list},

@@ -16,7 +16,7 @@ Present present_findings, present_daemons;
 /// The field `sizes` of status.
 Present present_sizes;
 Present present_events, present_event, present_trace, present_failures, present_event_change, present_forgotten;
-Present present_dead_list, present_dead, present_dead_change, present_dead_edit;
+Present present_dead_list, present_dead, present_dead_change, present_dead_edit, present_note;
 Present present_lanes, present_lanes_change;
 Present present_quarantine_list, present_quarantine, present_quarantine_change;
 Present present_outbox, present_outbox_change;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "cli/present.hpp"
@@ -21,6 +22,8 @@ std::string groups_table(const Document& groups, const Look& look) {
     if (groups.at(0).contains(name)) shown.push_back(name);
   }
   shown.insert(shown.end(), {"first_died_at", "last_died_at"});
+  const auto has_note = [](const Document& group) { return !group.at("note").is_null(); };
+  if (std::any_of(groups.begin(), groups.end(), has_note)) shown.emplace_back("note");
   return present_rows(groups, columns::dead_group, shown, look);
 }
 
@@ -72,6 +75,17 @@ std::string present_dead_change(const Document& document, const Look& look) {
     out += ", " + number_at(document, "changed_meanwhile") + " changed by another command meanwhile";
   }
   if (replays && document.at("replayed").get<std::int64_t>() > 0) out += running_calls_first;
+  return in_tone(out, Tone::plain, look) + "\n";
+}
+
+std::string present_note(const Document& document, const Look& look) {
+  if (document.at("matched") == 0) return "";
+  const std::string note = text_at(document, "note");
+  std::string out = number_at(document, "matched") +
+                    (document.at("matched") == 1 ? " dead letter (" : " dead letters (") +
+                    text_at(document, "handler") + ", " + text_at(document, "error_class") + "): ";
+  if (document.at("dry_run").get<bool>()) out += note.empty() ? "its note goes" : "gets the note";
+  else out += note.empty() ? "the note is gone" : "noted";
   return in_tone(out, Tone::plain, look) + "\n";
 }
 

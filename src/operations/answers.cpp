@@ -157,6 +157,15 @@ Document dead_discard() {
   return extended(dead_task("discarded"), {{"released", integer("events that they had parked"), false}});
 }
 
+Document dead_note() {
+  return object({dry_run(),
+                 {"matched", integer("dead letters of the group")},
+                 {"handler", text()},
+                 {"error_class", text()},
+                 {"note", text("empty: there is none any more")},
+                 did_you_mean()});
+}
+
 Document lanes_list() { return object({{"lanes", list(reference("Lane"))}, did_you_mean()}); }
 
 Document lanes_release() {

@@ -13,7 +13,7 @@ DocumentSchema events_list, events_show, events_trace;
 DocumentSchema events_change;   ///< of `events retry` and `events skip`
 DocumentSchema events_forget;
 DocumentSchema events_not_one;  ///< if an id matches no event or several
-DocumentSchema dead_list, dead_show, dead_replay, dead_edit, dead_discard;
+DocumentSchema dead_list, dead_show, dead_replay, dead_edit, dead_discard, dead_note;
 DocumentSchema dead_not_one;  ///< likewise
 DocumentSchema lanes_list, lanes_release;
 DocumentSchema quarantine_list, quarantine_show, quarantine_retry, quarantine_discard;

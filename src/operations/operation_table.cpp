@@ -88,6 +88,13 @@ Parameters dead_edit_parameters() {
       confirmation());
 }
 
+Parameters dead_note_parameters() {
+  return joined({{"note", Kind::text, "the note, at most 1,000 bytes", "TEXT", Place::word},
+                 {"handler", Kind::text, "of this handler (required)", "NAME"},
+                 {"error", Kind::text, "with this class of the last error (required)", "CLASS"}},
+                confirmation());
+}
+
 Parameters quarantine_selection() {
   const Parameter ids{"id", Kind::texts, "numbers of records", "NUMBER", Place::optional_word};
   return joined(joined({ids}, quarantine_filter()), joined({{"all", Kind::flag, "every record"}}, confirmation()));
@@ -284,6 +291,15 @@ std::vector<Operation> operations() {
        dead_selection(),
        {{"dead discard --handler billing --until 90d --dry-run", "shows how many"},
         {"dead discard 12 --yes", "one of them, without confirmation"}}},
+      {"dead note",
+       "Notes for others about the dead letters of a handler with a class of error; dead list and the page show the "
+       "newest. An empty text takes it away.",
+       change,
+       Needs::database,
+       functions::dead_note,
+       answers::dead_note,
+       dead_note_parameters(),
+       {{"dead note \"fixed in 1.4, replay after the deploy\" --handler billing --error sql.23514", ""}}},
 
       {"lanes list",
        "Keys of sequential handlers that are blocked by a failed event, or parked by a dead letter.",

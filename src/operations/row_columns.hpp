@@ -122,6 +122,9 @@ inline constexpr Column dead_group[]{
     {"first_died_at", time, "", "FIRST"},
     {"last_died_at", time, "", "LAST"},
     {"last_day", json, "by age in whole hours, if less than 24: how many died"},
+    maybe({"note", text, "the newest of `dead note`, of groups by handler and error class", "NOTE", gives_way}),
+    maybe({"noted_by", text}),
+    maybe({"noted_at", time}),
 };
 
 inline constexpr Column failure[]{

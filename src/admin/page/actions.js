@@ -65,6 +65,17 @@ export const discardLetters = (selection) => confirmChange({
   title: 'Discard', path: '/v1/dead/discard', arguments: selection, verb: 'Discard for good', done: outcome,
   describe: (answer) => aboutLetters(answer, 'removed for good. Outcomes and the audit keep a record of them.')});
 
+/** `group`: of /v1/dead/list. */
+export async function noteLetters({handler, error_class: error, note}) {
+  const given = await ask({title: `Note on ${visible(error)} of ${visible(handler)}`,
+                           text: 'Everybody sees it with the group. An empty note takes it away.',
+                           fields: [{name: 'note', label: 'Note', value: note ?? ''}]});
+  return given && confirmChange({
+    title: 'Note', path: '/v1/dead/note', arguments: {handler, error, note: given.note}, verb: 'Note',
+    describe: (answer) => sentence(h('strong', {}, plural(answer.matched, 'dead letter')), ': ',
+                                   given.note ? visible(given.note) : 'without a note.')});
+}
+
 const headerLines = (headers) => (headers ?? []).filter(({name, value}) => isText(name) && isText(value) && !/[\n]/.test(name + value))
   .map(({name, value}) => `${name}=${value}`).join('\n');
 

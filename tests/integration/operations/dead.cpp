@@ -315,6 +315,33 @@ TEST_CASE("groups of dead letters tell how many died in each hour of the last da
   CHECK(group.at("last_day") == operations::Document{{"0", 3}, {"1", 2}});
 }
 
+TEST_CASE("the newest note on a handler's dead letters of a class stands with their group, until it is taken away") {
+  Inbox inbox;
+  add_dead_letters(inbox, 2, "receipt", "orders", "timeout.read");
+  add_dead_letters(inbox, 3, "audit", "payments", "validation");
+  OperationRunner runner{inbox};
+  const auto note = [&](const std::string& text, const std::string& error = "timeout.read") {
+    return runner.run("dead note", {{"note", {text}}, {"handler", {"receipt"}}, {"error", {error}}});
+  };
+  const auto shown = [&] {
+    const auto groups = runner.run("dead list").document.at("groups");
+    CHECK(groups.at(0).at("note").is_null());  // of the other handler
+    return groups.at(1).at("note");
+  };
+  CHECK(note("asked the shop").document.at("matched") == 2);
+  CHECK(note("fixed in 1.4").code == ExitCode::done);
+  CHECK(shown() == "fixed in 1.4");
+  CHECK(runner.run("dead list").document.at("groups").at(1).at("noted_by").get<std::string>() != "");
+  CHECK(runner.run("dead note", {{"note", {"x"}}, {"handler", {"receipt"}}, {"error", {"timeout.read"}},
+                                 {"dry-run", {"true"}}}).code == ExitCode::done);
+  CHECK(note("", "timeout*").code == ExitCode::no);  // a class, no pattern
+  CHECK(note(std::string(1'001, 'x')).code == ExitCode::usage);
+  CHECK(shown() == "fixed in 1.4");
+  CHECK(note("").code == ExitCode::done);
+  CHECK(shown().is_null());
+  CHECK(inbox.database().number("select count(*) from inbox.audit where operation = 'dead note'") == 3);
+}
+
 TEST_CASE("dead letters are counted by error, type or handler, the largest group first") {
   Inbox inbox;
   add_dead_letters(inbox, 2, "receipt", "orders", "timeout.read");
@@ -328,7 +355,7 @@ TEST_CASE("dead letters are counted by error, type or handler, the largest group
     CHECK(document.at("dead_letters").empty());
     std::string out;
     for (const auto& group : document.at("groups")) {
-      CHECK(group.size() == 5);  // the key, the number, the first and the newest time, the last day
+      CHECK(group.size() == 8);  // the key, the number, the first and the newest time, the last day, a note
       out += group.at(key).get<std::string>() + " " + std::to_string(group.at("dead").get<int>()) + ", ";
     }
     return out;

@@ -96,6 +96,9 @@ TEST_CASE("every answer of the admin port has exactly the fields of the OpenAPI 
   fixture.check("events/failures", 200, "?handler=nobody");
   fixture.check("dead/list", 200);
   fixture.check("dead/list", 200, "?group-by=type");
+  fixture.check("dead/note", 200, R"({"handler": "recorder", "error": "test.failure", "note": "a test"})");
+  fixture.check("dead/note", 409, R"({"handler": "recorder", "error": "nobody-has-this", "note": "a test"})");
+  fixture.check("dead/list", 200);
   fixture.check("dead/show", 200, "?id=" + fixture.dead);
   fixture.check("dead/show", 404, "?id=999999");
   fixture.check("quarantine/list", 200);

@@ -1,5 +1,7 @@
 #pragma once
+#include <catch2/catch_test_macros.hpp>
 #include <string>
+#include <vector>
 
 #include "process/page/page_fixture.hpp"
 
@@ -14,10 +16,11 @@ inline void open_screen(PageFixture& page, const std::string& screen) {
   page.go(screen);
 }
 
-/// Waits for the question of a change; returns its text.
+/// Waits for the question of a change, which has no barrier; returns its text.
 inline std::string question(PageFixture& page, const std::string& verb) {
   page.browser.wait_for("[...document.querySelectorAll('dialog[open] button')]"
                         ".some((each) => each.innerText === '" + verb + "')");
+  CHECK(page.browser.barriers() == std::vector<std::string>{});
   return page.browser.text(dialog);
 }
 

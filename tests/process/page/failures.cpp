@@ -73,6 +73,23 @@ TEST_CASE("two viewers replay and discard the same dead letter: one does it, the
   CHECK(actor.starts_with("bob@desk"));
 }
 
+TEST_CASE("a note on a group of dead letters is shown with its author to everybody") {
+  PageFixture page;
+  add_dead_letters(page, 2);
+  open_screen(page, group_of(page));
+  page.browser.click_text("Note…", "main p.buttons");
+  fill(page, "input[type=text]", "<b>fixed</b> in 1.4");
+  page.browser.click_text("Continue", dialog);
+  CHECK_THAT(question(page, "Note"), ContainsSubstring("2 dead letters: <b>fixed</b> in 1.4"));
+  confirm(page, "Note");
+  page.browser.wait_text("<b>fixed</b> in 1.4");
+  page.go("failures");
+  page.browser.wait_text("<b>fixed</b> in 1.4");
+  const auto actor = page.admin.database.text("select actor from inbox.audit where operation = 'dead note'");
+  CHECK_THAT(page.browser.text(".list"), ContainsSubstring(actor));
+  CHECK_SCREEN(page, "failures-note");
+}
+
 TEST_CASE("chosen dead letters are discarded, the others stay; Cancel changes nothing") {
   PageFixture page;
   add_dead_letters(page, 4);

@@ -1,6 +1,6 @@
 // Dead letters by handler and error class; a group's dead letters, with changes of all of them or of some.
 import {copyCommand} from '../content.js';
-import {discardLetters, replayLetters} from '../actions.js';
+import {discardLetters, noteLetters, replayLetters} from '../actions.js';
 import {get} from '../api.js';
 import {sparkline} from '../chart.js';
 import {h} from '../dom.js';
@@ -96,7 +96,7 @@ function groups(list, parameters) {
       caption: 'Dead letters by handler and error class, the largest group first', rows: list.groups,
       href: ({handler, error_class}) => route('failures', {...parameters, handler, error: error_class || noClass}),
       columns: [
-        {title: 'Error class', cell: ({error_class}) => short(error_class) || noClass},
+        {title: 'Error class', cell: (row) => h('span', {}, short(row.error_class) || noClass, noteOf(row))},
         {title: 'Handler', cell: ({handler}) => visible(handler)},
         {title: 'Dead', isNumber: true, cell: ({dead}) => number(dead)},
         {title: 'Last 24 hours', cell: ({last_day}) => sparkline(hours(last_day), {label: aboutDay(last_day)})},
@@ -108,6 +108,9 @@ function groups(list, parameters) {
         return [button('Replay…', () => replayAll(filter, until)), button('Discard…', () => discardAll(filter, until))];
       }}));
 }
+
+const noteOf = ({note, noted_by: by, noted_at: at}) =>
+  note ? h('span', {class: 'note'}, h('br', {}), short(note, 200), h('span', {class: 'faint'}, ` ${visible(by)}, `, when(at))) : '';
 
 const aboutDay = (lastDay) => {
   const counts = hours(lastDay);
@@ -123,6 +126,7 @@ function group(list, parameters) {
   chosenIn = place;
   const filter = filterOf(parameters);
   const until = untilOf(list.groups);
+  const noted = list.groups.length === 1 && list.groups[0].error_class ? list.groups[0] : null;
   const some = h('span', {class: 'chosen buttons', keep: {}});  // not patched: `change` writes into it
   const change = () => some.replaceChildren(...(chosen.size === 0 ? [] : [
     `${number(chosen.size)} chosen: `,
@@ -130,10 +134,12 @@ function group(list, parameters) {
   change();
   return h('div', {},
     h('h2', {class: 'wraps'}, visible([parameters.error, parameters.handler].filter(Boolean).join(' · ')) || 'Dead letters'),
+    noted?.note ? h('p', {class: 'notice'}, visible(noted.note), ' ', h('span', {class: 'faint'}, `${visible(noted.noted_by)}, `, when(noted.noted_at))) : '',
     h('p', {class: 'buttons'},
       h('strong', {}, `${number(list.total)} ${list.total === 1 ? 'dead letter' : 'dead letters'}`),
       button(list.total === 1 ? 'Replay…' : 'Replay all…', () => replayAll(filter, until)),
-      button(list.total === 1 ? 'Discard…' : 'Discard all…', () => discardAll(filter, until)), some,
+      button(list.total === 1 ? 'Discard…' : 'Discard all…', () => discardAll(filter, until)),
+      noted ? button('Note…', () => noteLetters(noted)) : '', some,
       copyCommand(commandOf(['dead', 'list'], {...filter, error: filter.error === undefined ? null : filter.error}))),
     table({
       caption: 'Dead letters, newest first', rows: list.dead_letters,
