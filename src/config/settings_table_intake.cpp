@@ -286,11 +286,12 @@ void add_ingest_http(std::vector<Row<Settings>>& rows) {
              "longest. Each may hold a request, so that the memory is limited by this number and body_limit."),
       &IngestHttp::connections);
   add(number("ingest.http.waiting_requests", 1, 100'000,
-             "The most requests that wait for the database; a further request gets 429 and Retry-After."),
+             "The most requests that wait for the database; a further request gets 429 and Retry-After. Where several "
+             "topics have http, each may use half, so that a flood of one sender leaves room for the others."),
       &IngestHttp::waiting_requests);
   add(size("ingest.http.waiting_bytes", kibibyte, gibibyte,
-           "The most bytes of bodies that wait for the database; beyond that a request gets 429 and Retry-After. A "
-           "single request always fits."),
+           "The most bytes of bodies that wait for the database; beyond that a request gets 429 and Retry-After. Where "
+           "several topics have http, each may use half. If no request waits, any body fits."),
       &IngestHttp::waiting_bytes);
   add(number("ingest.http.batch_events", 1, 100'000, "The most CloudEvents of a batch; a larger batch gets 413."),
       &IngestHttp::batch_events);

@@ -38,7 +38,8 @@ std::string_view topic_in(std::string_view path) {
 
 HttpResponse busy() {
   HttpResponse out = admin::refusal(429, "too many requests are waiting (ingest.http.waiting_requests, "
-                                         "ingest.http.waiting_bytes); send this one again later");
+                                         "ingest.http.waiting_bytes; each of several topics may use half); send this "
+                                         "one again later");
   out.headers.emplace_back("Retry-After", "1");
   return out;
 }
@@ -140,17 +141,17 @@ Port::Outcome Port::respond(HttpRequest& request) {
   if (auto refused = refuse_sender(*all, endpoint, request, std::time(nullptr))) {
     return refuse(topic, request, std::move(*refused));
   }
-  return take(endpoint, topic, request);
+  return take(endpoint, topic, all->size() > 1, request);
 }
 
-/// The request of a sender that may post.
-Port::Outcome Port::take(const Endpoint& endpoint, const std::string& topic, HttpRequest& request) {
+/// The request of a sender that may post. `is_shared`: see Receiver::has_room.
+Port::Outcome Port::take(const Endpoint& endpoint, const std::string& topic, bool is_shared, HttpRequest& request) {
   if (receiver_.is_away()) {
     return refuse(topic, request,
                   unavailable("events cannot be stored at present: the database does not answer, or the daemon stops; "
                               "send them again later"));
   }
-  if (!receiver_.has_room(request.body.size())) return refuse(topic, request, busy());
+  if (!receiver_.has_room(topic, request.body.size(), is_shared)) return refuse(topic, request, busy());
   const auto posted = std::make_shared<Posted>(std::move(request), topic);
   const auto max_events = static_cast<std::size_t>(settings_.ingest.http.batch_events);
   if (auto refused = read_events(endpoint, max_events, *posted)) {

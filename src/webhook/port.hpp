@@ -45,7 +45,7 @@ class Port final {
  private:
   using Outcome = admin::HttpServer::Outcome;
   Outcome respond(admin::HttpRequest& request);
-  Outcome take(const Endpoint& endpoint, const std::string& topic, admin::HttpRequest& request);
+  Outcome take(const Endpoint& endpoint, const std::string& topic, bool is_shared, admin::HttpRequest& request);
   Outcome refuse(const std::string& topic, const admin::HttpRequest& request, admin::HttpResponse response);
   std::shared_ptr<const Endpoints> endpoints() const;
 

@@ -57,26 +57,45 @@ void Receiver::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-bool Receiver::has_room(std::size_t bytes) const {
+bool Receiver::has_room(const std::string& topic, std::size_t bytes, bool is_shared) const {
   const auto& limits = settings_.ingest.http;
+  const auto fits = [&](const Load& load, std::size_t parts) {
+    const auto max_requests = static_cast<std::size_t>(limits.waiting_requests) / parts;
+    return load.requests < std::max(max_requests, std::size_t{1}) &&
+           (load.bytes == 0 || load.bytes + bytes <= limits.waiting_bytes / parts);
+  };
   const base::Lock lock{mutex_};
-  return requests_ < static_cast<std::size_t>(limits.waiting_requests) &&
-         (bytes_ == 0 || bytes_ + bytes <= limits.waiting_bytes);
+  if (!fits(load_, 1)) return false;
+  const auto own = by_topic_.find(topic);
+  return !is_shared || own == by_topic_.end() || fits(own->second, 2);
 }
 
 std::int64_t Receiver::waiting() const {
   const base::Lock lock{mutex_};
-  return static_cast<std::int64_t>(requests_);
+  return static_cast<std::int64_t>(load_.requests);
 }
 
 void Receiver::add(std::shared_ptr<Posted> posted, admin::Ticket ticket) {
   {
     const base::Lock lock{mutex_};
-    requests_ += 1;
-    bytes_ += posted->request.body.size();
+    for (Load* const load : {&load_, &by_topic_[posted->topic]}) {
+      load->requests += 1;
+      load->bytes += posted->request.body.size();
+    }
     queue_.push_back({std::move(posted), std::move(ticket)});
   }
   changed_.notify_one();
+}
+
+/// The request waits no longer.
+void Receiver::release(const Posted& posted) {
+  const base::Lock lock{mutex_};
+  const auto own = by_topic_.find(posted.topic);
+  for (Load* const load : {&load_, &own->second}) {
+    load->requests -= 1;
+    load->bytes -= posted.request.body.size();
+  }
+  if (own->second.requests == 0) by_topic_.erase(own);
 }
 
 void Receiver::run() {
@@ -172,18 +191,12 @@ void Receiver::fail(const Round& round, const inbox::DatabaseFailure& failure) {
 void Receiver::answer(const Round& round, const std::function<admin::HttpResponse(std::size_t)>& response_of,
                       const std::vector<bool>& repeated) {
   admin::HttpServer::Answers answers;
-  std::size_t bytes = 0;
   for (std::size_t i = 0; i < round.size(); ++i) {
     answers.emplace_back(round[i].ticket, response_of(i));
     const bool is_repeated = i < repeated.size() && repeated[i];
     counts_.add(round[i].posted->topic, is_repeated ? "repeated" : outcome_of(answers.back().second.status));
-    bytes += round[i].posted->request.body.size();
   }
-  {
-    const base::Lock lock{mutex_};
-    requests_ -= round.size();
-    bytes_ -= bytes;
-  }
+  for (const Waiting& each : round) release(*each.posted);
   answer_(std::move(answers));
 }
 

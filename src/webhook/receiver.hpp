@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -42,8 +44,9 @@ class Receiver final {
 
   /// The database does not answer, or the daemon stops: requests are refused. Any thread.
   bool is_away() const { return is_away_; }
-  /// Whether a request of that many bytes may wait, too. Any thread.
-  bool has_room(std::size_t bytes) const;
+  /// Whether a request of that many bytes may wait, too. `is_shared`: several topics take events, and none of them may
+  /// use more than half of the limits. Any thread.
+  bool has_room(const std::string& topic, std::size_t bytes, bool is_shared) const;
   void add(std::shared_ptr<Posted> posted, admin::Ticket ticket);
   std::int64_t waiting() const;
   const base::Heartbeat& heartbeat() const { return heartbeat_; }
@@ -54,7 +57,13 @@ class Receiver final {
     admin::Ticket ticket;
   };
   using Round = std::vector<Waiting>;
+  /// Requests in the queue or in the round that is being stored.
+  struct Load {
+    std::size_t requests = 0;
+    std::size_t bytes = 0;  ///< of their bodies
+  };
 
+  void release(const Posted& posted);
   void run();
   void look_for_database();
   Round take();
@@ -74,8 +83,8 @@ class Receiver final {
   mutable base::Mutex mutex_;
   base::Condition changed_;
   std::deque<Waiting> queue_ GUARDED_BY(mutex_);
-  std::size_t requests_ GUARDED_BY(mutex_) = 0;  ///< in the queue or in the round that is being stored
-  std::size_t bytes_ GUARDED_BY(mutex_) = 0;     ///< of their bodies
+  Load load_ GUARDED_BY(mutex_);
+  std::map<std::string, Load> by_topic_ GUARDED_BY(mutex_);  ///< of topics with waiting requests
   bool stopping_ GUARDED_BY(mutex_) = false;
 
   // Used by the thread alone.

@@ -102,6 +102,41 @@ TEST_CASE("more requests than may wait get 429, and those that wait are stored t
   fixture.wait_done(4);
 }
 
+TEST_CASE("a flood of one topic's requests leaves half of the waiting requests and bytes to the other topics") {
+  WebhookFixture fixture{"{token: t0ken}", "waiting_requests: 4, waiting_bytes: 4KiB, answer_timeout: 5m"};
+  fixture.config.topics.push_back(WebhookFixture::topic("other", "{token: t0ken}"));
+  const int admin = free_port();
+  fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(admin) + "'";
+  const auto daemon = fixture.start();
+  Session holder{fixture.database.url(), fixture.database.schema()};
+  holder.run("begin; lock table inbox.local_event in exclusive mode");
+  std::vector<std::future<HttpAnswer>> waiting;
+  const auto add = [&](const std::string& topic, std::size_t bytes) {
+    const std::string id = "id-" + std::to_string(waiting.size());
+    waiting.push_back(std::async(std::launch::async, [&fixture, topic, bytes, id] {
+      return fixture.send(id, std::string(bytes, 'x'), {}, topic);
+    }));
+    wait_until("it waits", [&] {
+      return gauge(admin, "inboxd_ingest_http_waiting_requests") == static_cast<double>(waiting.size());
+    });
+  };
+  const auto refused = [&](const std::string& topic, std::size_t bytes) {
+    return fixture.send("refused", std::string(bytes, 'x'), {}, topic).status == 429;
+  };
+  add("hooks", 1'500);
+  CHECK(refused("hooks", 1'000));  // above half of the bytes
+  add("hooks", 1);
+  CHECK(refused("hooks", 1));  // above half of the requests
+  add("other", 1'000);
+  CHECK(refused("other", 1'500));
+  add("other", 1);
+  CHECK(refused("other", 1));
+  holder.run("commit");
+  for (auto& each : waiting) CHECK(each.get().status == 202);
+  CHECK(fixture.send("large", std::string(5'000, 'x')).status == 202);
+  fixture.wait_done(5);
+}
+
 TEST_CASE("of two requests that wait with the same id, one is repeated or conflicts") {
   WebhookFixture fixture{"{token: t0ken}", "answer_timeout: 5m"};
   const int admin = free_port();
