@@ -31,8 +31,9 @@ HttpResponse busy(const std::string& message) {
 
 }  // namespace
 
-HttpServer::HttpServer(Limits limits, std::vector<std::string> lanes, Respond respond, base::Logger& log)
-    : limits_{limits}, respond_{std::move(respond)}, log_{log} {
+HttpServer::HttpServer(Limits limits, std::vector<std::string> lanes, Respond respond, base::Logger& log,
+                       Answered answered)
+    : limits_{limits}, respond_{std::move(respond)}, log_{log}, answered_{std::move(answered)} {
   for (std::string& name : lanes) lanes_.push_back(std::make_unique<Lane>(std::move(name), limits_.queue));
 }
 
@@ -131,6 +132,7 @@ void HttpServer::accept_from(const Listener& listener) {
     const auto now = Clock::now();
     connections_.emplace(next_id_++, new Connection{Stream{std::move(socket), std::move(session)},
                                                     std::move(peer),
+                                                    {},
                                                     RequestReader{limits_.request},
                                                     Connection::State::receiving,
                                                     now + limits_.receive,
@@ -155,7 +157,7 @@ void HttpServer::make_room() {
                                       [&](const auto& a, const auto& b) { return rank(*a.second) < rank(*b.second); });
   if (least == connections_.end()) return;
   counts_.evicted += 1;
-  abandon(*least->second);
+  leave(*least->second);
   connections_.erase(least);
 }
 
@@ -197,13 +199,12 @@ void HttpServer::receive(std::uint64_t id, Connection& connection) {
 
 void HttpServer::next_request(std::uint64_t id, Connection& connection) {
   if (connection.reader.state() == RequestReader::State::refused) {
-    connection.keep_alive = false;
-    ++counts_.malformed;
-    return answer(id, connection, connection.reader.problem());
+    return answer_unread(id, connection, connection.reader.problem());
   }
   if (connection.reader.state() != RequestReader::State::complete) return;
   HttpRequest request = connection.reader.next();
   request.peer = connection.peer;
+  connection.path = request.path;
   connection.keep_alive = request.keep_alive;
   connection.without_body = request.method == "HEAD";
   connection.heard = Clock::now();
@@ -286,12 +287,21 @@ void HttpServer::answer(std::uint64_t id, Connection& connection, const HttpResp
   } else if (response.status >= 400 && response.status < 500) {
     ++counts_.other_refusals;
   }
+  note(connection, &response);
   abandon(connection);
   connection.change(Connection::State::sending);
   connection.deadline = Clock::now() + limits_.answer;
   connection.out = bytes_of(response, connection.without_body, !connection.keep_alive);
   connection.sent = 0;
   send_out(id, connection);
+}
+
+/// The request is malformed or late; the rest of the connection cannot be read.
+void HttpServer::answer_unread(std::uint64_t id, Connection& connection, const HttpResponse& response) {
+  ++counts_.malformed;
+  connection.keep_alive = false;
+  connection.path = connection.reader.request().path;
+  answer(id, connection, response);
 }
 
 void HttpServer::send_out(std::uint64_t id, Connection& connection) {
@@ -356,14 +366,22 @@ void HttpServer::end_late(Clock::time_point now) {
              limits_.may_repeat ? busy(late + "send the request again")
                                 : refusal(503, late + "check what was done before you repeat the request"));
     } else if (connection->state == Connection::State::receiving && connection->reader.has_begun()) {
-      connection->keep_alive = false;
-      ++counts_.malformed;
-      answer(id, *connection, refusal(408, "the request did not arrive in time (" + std::string{limits_.request.keys} +
-                                           ".receive_timeout)"));
+      answer_unread(id, *connection, refusal(408, "the request did not arrive in time (" +
+                                                      std::string{limits_.request.keys} + ".receive_timeout)"));
     } else {
       drop(id);
     }
   }
+}
+
+void HttpServer::note(const Connection& connection, const HttpResponse* response) const {
+  if (answered_) answered_({connection.path, connection.peer, response});
+}
+
+/// The client goes, perhaps before its answer.
+void HttpServer::leave(Connection& connection) {
+  if (connection.state == Connection::State::working) note(connection, nullptr);
+  abandon(connection);
 }
 
 /// The lane's work for the connection is useless now: removes a waiting job.
@@ -375,7 +393,7 @@ void HttpServer::abandon(Connection& connection) {
 }
 
 void HttpServer::drop(std::uint64_t id) {
-  abandon(*connections_.at(id));
+  leave(*connections_.at(id));
   gone_.push_back(id);
 }
 

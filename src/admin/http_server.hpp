@@ -57,6 +57,13 @@ class HttpServer final {
   using Outcome = std::variant<HttpResponse, LaneWork, LaterWork>;
   using Respond = std::function<Outcome(HttpRequest&)>;
   using Answers = std::vector<std::pair<Ticket, HttpResponse>>;
+  /// The answer that a request really got; null: its client left before.
+  struct Answer {
+    const std::string& path;
+    const Peer& peer;
+    const HttpResponse* response;
+  };
+  using Answered = std::function<void(const Answer&)>;
   /// Since the start; any thread reads.
   struct Counts {
     std::atomic<std::uint64_t> requests{0};
@@ -70,8 +77,10 @@ class HttpServer final {
     std::atomic<std::int64_t> waiting{0};  ///< requests in the lanes' queues
   };
 
-  /// `respond` is called on the server's thread and must not block. `lanes` are the names of the working threads.
-  HttpServer(Limits limits, std::vector<std::string> lanes, Respond respond, base::Logger& log);
+  /// `respond` and `answered` are called on the server's thread and must not block. `lanes` are the names of the
+  /// working threads.
+  HttpServer(Limits limits, std::vector<std::string> lanes, Respond respond, base::Logger& log,
+             Answered answered = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -98,6 +107,7 @@ class HttpServer final {
 
     Stream stream;
     Peer peer;
+    std::string path;  ///< of the last request
     RequestReader reader;
     State state = State::receiving;
     Clock::time_point deadline;
@@ -131,6 +141,7 @@ class HttpServer final {
   NobodyWaits begin_work(Connection& connection);
   void hand_over(std::uint64_t id, Connection& connection, LaneWork work);
   void answer(std::uint64_t id, Connection& connection, const HttpResponse& response);
+  void answer_unread(std::uint64_t id, Connection& connection, const HttpResponse& response);
   void send_out(std::uint64_t id, Connection& connection);
   void sent(std::uint64_t id, Connection& connection);
   HttpResponse work_for(const LaneWork& asked, const std::atomic<bool>& nobody_waits);
@@ -138,12 +149,15 @@ class HttpServer final {
   void take_finished();
   void count();
   void end_late(Clock::time_point now);
+  void note(const Connection& connection, const HttpResponse* response) const;
+  void leave(Connection& connection);
   static void abandon(Connection& connection);
   void drop(std::uint64_t id);
 
   const Limits limits_;
   const Respond respond_;
   base::Logger& log_;
+  const Answered answered_;
   Counts counts_;
   Wake wake_;
   std::vector<Listener> listeners_;

@@ -17,13 +17,15 @@ void requests(const Figures& figures, Exposition& out) {
 
 void add_webhook_metrics(std::vector<MetricRow>& rows) {
   rows.push_back({{"inboxd_ingest_http_requests_total", Kind::counter,
-                   "Requests to ingest.listen by topic (empty: none that takes events) and outcome: accepted, repeated "
-                   "(no new event), conflict, invalid, unauthorised, forbidden, unknown_topic, too_large, unsupported, "
-                   "busy or unavailable. Requests that are no HTTP are counted in inboxd_ingest_http_malformed_total.",
+                   "Requests to ingest.listen by topic (empty: none that takes events) and outcome, as the sender saw "
+                   "it: accepted, repeated (no new event), conflict, invalid, unauthorised, forbidden, unknown_topic, "
+                   "too_large, unsupported, busy, unavailable, or unanswered (the sender left before its answer; the "
+                   "event may be stored).",
                    {"topic", "outcome"}},
                   requests});
   rows.push_back({{"inboxd_ingest_http_malformed_total", Kind::counter,
-                   "Requests to ingest.listen that could not be read, or did not arrive in time.", {}},
+                   "Requests to ingest.listen that could not be read, or did not arrive in time, all in "
+                   "inboxd_ingest_http_requests_total, too.", {}},
                   [](const Figures& figures, Exposition& out) {
                     if (figures.webhooks != nullptr) out.add(figures.webhooks->connections().malformed.load());
                   }});

@@ -27,7 +27,4 @@ class Counts final {
   Requests requests_ GUARDED_BY(mutex_);
 };
 
-/// The outcome of a request by the status of its answer, for metrics: `accepted`, `conflict`, `unauthorised` …
-std::string outcome_of(int status);
-
 }  // namespace inboxd::webhook

@@ -44,10 +44,10 @@ HttpResponse busy() {
   return out;
 }
 
-}  // namespace
-
-std::string outcome_of(int status) {
-  switch (status) {
+/// For metrics.
+std::string outcome_of(const HttpResponse& response) {
+  if (!response.outcome.empty()) return response.outcome;
+  switch (response.status) {
     case 200:
     case 202:
       return "accepted";
@@ -73,13 +73,19 @@ std::string outcome_of(int status) {
   }
 }
 
+}  // namespace
+
 Port::Port(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log)
     : settings_{settings},
       log_{log},
       endpoints_{std::make_shared<const Endpoints>(endpoints_of(settings))},
-      receiver_{settings, watchdog, log, counts_,
+      receiver_{settings, watchdog, log,
                 [this](admin::HttpServer::Answers answers) { server_.finish(std::move(answers)); }},
-      server_{limits_of(settings.ingest.http), {}, [this](HttpRequest& request) { return respond(request); }, log} {}
+      server_{limits_of(settings.ingest.http),
+              {},
+              [this](HttpRequest& request) { return respond(request); },
+              log,
+              [this](const admin::HttpServer::Answer& answer) { note(answer); }} {}
 
 Port::~Port() {
   request_stop();
@@ -129,44 +135,43 @@ Port::Outcome Port::respond(HttpRequest& request) {
   const auto all = endpoints();
   const auto found = all->find(topic_in(request.path));
   if (found == all->end()) {
-    return refuse("", request, admin::refusal(404, "no such path; events are posted to /v1/topics/TOPIC/events, and "
-                                                   "TOPIC needs topics[].http in the configuration"));
+    return admin::refusal(404, "no such path; events are posted to /v1/topics/TOPIC/events, and TOPIC needs "
+                               "topics[].http in the configuration");
   }
   const auto& [topic, endpoint] = *found;
   if (request.method != "POST") {
     HttpResponse out = admin::refusal(405, "method not allowed; use POST");
     out.headers.emplace_back("Allow", "POST");
-    return refuse(topic, request, std::move(out));
+    return out;
   }
-  if (auto refused = refuse_sender(*all, endpoint, request, std::time(nullptr))) {
-    return refuse(topic, request, std::move(*refused));
-  }
+  if (auto refused = refuse_sender(*all, endpoint, request, std::time(nullptr))) return *std::move(refused);
   return take(endpoint, topic, all->size() > 1, request);
 }
 
 /// The request of a sender that may post. `is_shared`: see Receiver::has_room.
 Port::Outcome Port::take(const Endpoint& endpoint, const std::string& topic, bool is_shared, HttpRequest& request) {
   if (receiver_.is_away()) {
-    return refuse(topic, request,
-                  unavailable("events cannot be stored at present: the database does not answer, or the daemon stops; "
-                              "send them again later"));
+    return unavailable("events cannot be stored at present: the database does not answer, or the daemon stops; send "
+                       "them again later");
   }
-  if (!receiver_.has_room(topic, request.body.size(), is_shared)) return refuse(topic, request, busy());
+  if (!receiver_.has_room(topic, request.body.size(), is_shared)) return busy();
   const auto posted = std::make_shared<Posted>(std::move(request), topic);
   const auto max_events = static_cast<std::size_t>(settings_.ingest.http.batch_events);
-  if (auto refused = read_events(endpoint, max_events, *posted)) {
-    return refuse(topic, posted->request, std::move(*refused));
-  }
+  if (auto refused = read_events(endpoint, max_events, *posted)) return *std::move(refused);
   return admin::LaterWork{[this, posted](admin::Ticket ticket) { receiver_.add(posted, std::move(ticket)); }};
 }
 
-Port::Outcome Port::refuse(const std::string& topic, const HttpRequest& request, HttpResponse response) {
-  counts_.add(topic, outcome_of(response.status));
-  const std::string status = std::to_string(response.status);
+/// Counts the answer that is sent. After answer_timeout the receiver's answer is not sent.
+void Port::note(const admin::HttpServer::Answer& answer) {
+  const auto all = endpoints();
+  const auto found = all->find(topic_in(answer.path));
+  const std::string topic = found == all->end() ? "" : found->first;
+  counts_.add(topic, answer.response == nullptr ? "unanswered" : outcome_of(*answer.response));
+  if (answer.response == nullptr || answer.response->status < 400) return;
+  const std::string status = std::to_string(answer.response->status);
   if (repeats_.is_news(topic + " " + status)) {
-    log_.warn("webhook.refused", {{"topic", topic}, {"status", status}, {"client", request.peer.name}});
+    log_.warn("webhook.refused", {{"topic", topic}, {"status", status}, {"client", answer.peer.name}});
   }
-  return response;
 }
 
 }  // namespace inboxd::webhook

@@ -46,7 +46,7 @@ class Port final {
   using Outcome = admin::HttpServer::Outcome;
   Outcome respond(admin::HttpRequest& request);
   Outcome take(const Endpoint& endpoint, const std::string& topic, bool is_shared, admin::HttpRequest& request);
-  Outcome refuse(const std::string& topic, const admin::HttpRequest& request, admin::HttpResponse response);
+  void note(const admin::HttpServer::Answer& answer);
   std::shared_ptr<const Endpoints> endpoints() const;
 
   const config::Settings& settings_;

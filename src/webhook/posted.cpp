@@ -21,11 +21,6 @@ std::string document_of(const event::Event& event, bool is_repeated) {
 
 }  // namespace
 
-bool is_new(const Posted& posted, const Receipt* receipts) {
-  const Receipt* const end = receipts + posted.events.size();
-  return std::find(receipts, end, Receipt::staged) != end;
-}
-
 admin::HttpResponse answer_to(const Posted& posted, const Receipt* receipts) {
   const Receipt* const end = receipts + posted.events.size();
   if (const auto* const conflict = std::find(receipts, end, Receipt::conflict); conflict != end) {
@@ -40,8 +35,12 @@ admin::HttpResponse answer_to(const Posted& posted, const Receipt* receipts) {
     body += (body.empty() ? "" : ", ") + document_of(posted.events[place], is_repeated);
   }
   if (posted.is_batch) body = R"({"events": [)" + body + "]}";
-  if (!prefers_minimal(posted.request)) return {202, body + "\n"};
-  admin::HttpResponse out{is_new(posted, receipts) ? 202 : 200, ""};
+  const bool is_repeated = std::find(receipts, end, Receipt::staged) == end;
+  admin::HttpResponse out{202, body + "\n"};
+  if (is_repeated) out.outcome = "repeated";
+  if (!prefers_minimal(posted.request)) return out;
+  out.body.clear();
+  if (is_repeated) out.status = 200;
   out.headers.emplace_back("Preference-Applied", "return=minimal");
   return out;
 }

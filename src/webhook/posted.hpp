@@ -26,9 +26,6 @@ struct Posted {
   bool id_decides = false;
 };
 
-/// Whether the request brought a new event.
-bool is_new(const Posted& posted, const inbox::Receipt* receipts);
-
 /// The answer to a stored request: 202, or 409. With `Prefer: return=minimal` it has no body, and a request that
 /// brought no new event gets 200.
 admin::HttpResponse answer_to(const Posted& posted, const inbox::Receipt* receipts);

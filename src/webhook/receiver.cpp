@@ -27,11 +27,9 @@ config::Database database_for(const config::Settings& settings) {
 
 }  // namespace
 
-Receiver::Receiver(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log, Counts& counts,
-                   Answer answer)
+Receiver::Receiver(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log, Answer answer)
     : settings_{settings},
       log_{log},
-      counts_{counts},
       answer_{std::move(answer)},
       connection_{database_for(settings), "webhooks", watchdog, log} {}
 
@@ -165,15 +163,10 @@ void Receiver::store(const Round& round) {
     return;
   }
   if (failure) return fail(round, *failure);
-  std::vector<admin::HttpResponse> responses;
-  std::vector<bool> repeated;
   const inbox::Receipt* next = receipts.data();
-  for (const Waiting& each : round) {
-    responses.push_back(answer_to(*each.posted, next));
-    repeated.push_back(responses.back().status != 409 && !is_new(*each.posted, next));
-    next += each.posted->events.size();
-  }
-  answer(round, [&](std::size_t i) { return std::move(responses[i]); }, repeated);
+  answer(round, [&](const Posted& posted) {
+    return answer_to(posted, std::exchange(next, next + posted.events.size()));
+  });
 }
 
 void Receiver::fail(const Round& round, const inbox::DatabaseFailure& failure) {
@@ -182,21 +175,18 @@ void Receiver::fail(const Round& round, const inbox::DatabaseFailure& failure) {
   }
   const bool is_poison = failure.fault == inbox::Fault::poison;
   if (failure.fault != inbox::Fault::retry && !is_poison) is_away_ = true;
-  answer(round, [&](std::size_t) {
+  answer(round, [&](const Posted&) {
     if (is_poison) return admin::refusal(500, "the database refuses the event; see the daemon's log");
     return unavailable("the database does not answer, and the events may not be stored; send them again");
   });
 }
 
-void Receiver::answer(const Round& round, const std::function<admin::HttpResponse(std::size_t)>& response_of,
-                      const std::vector<bool>& repeated) {
+void Receiver::answer(const Round& round, const std::function<admin::HttpResponse(const Posted&)>& response_to) {
   admin::HttpServer::Answers answers;
-  for (std::size_t i = 0; i < round.size(); ++i) {
-    answers.emplace_back(round[i].ticket, response_of(i));
-    const bool is_repeated = i < repeated.size() && repeated[i];
-    counts_.add(round[i].posted->topic, is_repeated ? "repeated" : outcome_of(answers.back().second.status));
+  for (const Waiting& each : round) {
+    answers.emplace_back(each.ticket, response_to(*each.posted));
+    release(*each.posted);
   }
-  for (const Waiting& each : round) release(*each.posted);
   answer_(std::move(answers));
 }
 

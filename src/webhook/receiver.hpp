@@ -19,7 +19,6 @@
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/watchdog.hpp"
-#include "webhook/counts.hpp"
 #include "webhook/posted.hpp"
 
 namespace inboxd::webhook {
@@ -31,8 +30,7 @@ class Receiver final {
   using Answer = std::function<void(admin::HttpServer::Answers)>;
 
   /// `answer` may be called until join() has returned. All arguments outlive it.
-  Receiver(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log, Counts& counts,
-           Answer answer);
+  Receiver(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log, Answer answer);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -69,13 +67,10 @@ class Receiver final {
   Round take();
   void store(const Round& round);
   void fail(const Round& round, const inbox::DatabaseFailure& failure);
-  /// `repeated`: for each request, whether it brought no new event.
-  void answer(const Round& round, const std::function<admin::HttpResponse(std::size_t)>& response_of,
-              const std::vector<bool>& repeated = {});
+  void answer(const Round& round, const std::function<admin::HttpResponse(const Posted&)>& response_to);
 
   const config::Settings& settings_;
   base::Logger& log_;
-  Counts& counts_;
   const Answer answer_;
   base::Heartbeat heartbeat_;
   std::atomic<bool> is_away_{false};

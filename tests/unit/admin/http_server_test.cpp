@@ -4,7 +4,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <future>
 #include <list>
+#include <string>
+#include <vector>
 
+#include "base/mutex.hpp"
 #include "support/http.hpp"
 #include "support/test_environment.hpp"
 
@@ -22,6 +25,7 @@ constexpr std::string_view ask_unwanted = "GET /unwanted HTTP/1.1\r\nHost: a\r\n
 constexpr std::string_view ask_small = "GET /small HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_health = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_with_token = "GET /token HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr std::string_view ask_later = "GET /later HTTP/1.1\r\nHost: a\r\n\r\n";
 constexpr std::string_view ask_quick = "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n";
 
 /// A server with a single lane. `/slow` is answered after let_go(), everything else at once, `/health` without the
@@ -29,7 +33,11 @@ constexpr std::string_view ask_quick = "GET /quick HTTP/1.1\r\nHost: a\r\n\r\n";
 class Served final {
  public:
   explicit Served(HttpServer::Limits limits)
-      : server_{limits, {"lane"}, [this](const HttpRequest& request) { return respond(request); }, log_} {
+      : server_{limits,
+                {"lane"},
+                [this](const HttpRequest& request) { return respond(request); },
+                log_,
+                [this](const HttpServer::Answer& answer) { note(answer); }} {
     server_.start(std::get<std::vector<Listener>>(listen_on("127.0.0.1:" + std::to_string(port))));
   }
   ~Served() { let_go(); }
@@ -41,12 +49,37 @@ class Served final {
   const HttpServer::Counts& counts() const { return server_.counts(); }
   std::atomic<bool> begun{false};
   std::atomic<bool> was_told{false};  ///< the work of `/unwanted` has seen that its client has gone
+  /// The requests of `/later` that have begun.
+  std::size_t later() const {
+    const base::Lock lock{mutex_};
+    return tickets_.size();
+  }
+  /// Answers the last request of `/later`.
+  void finish_later() {
+    HttpServer::Answers answers;
+    {
+      const base::Lock lock{mutex_};
+      answers.emplace_back(tickets_.back(), HttpResponse{202, "later"});
+    }
+    server_.finish(std::move(answers));
+  }
+  /// The path of each request with the status of its answer, 0 without an answer.
+  std::vector<std::string> answered() const {
+    const base::Lock lock{mutex_};
+    return answered_;
+  }
   void let_go() {
     if (!let_go_.exchange(true)) gate_.set_value();
   }
 
  private:
   HttpServer::Outcome respond(const HttpRequest& request) {
+    if (request.path == "/later") {
+      return LaterWork{[this](Ticket ticket) {
+        const base::Lock lock{mutex_};
+        tickets_.push_back(std::move(ticket));
+      }};
+    }
     if (request.path == "/health") return HttpResponse{200, "health"};
     if (request.path == "/quick") return LaneWork{0, [](const auto&) { return HttpResponse{200, "quick"}; }};
     if (request.path == "/token") {
@@ -69,6 +102,14 @@ class Served final {
                     }};
   }
 
+  void note(const HttpServer::Answer& answer) {
+    const base::Lock lock{mutex_};
+    answered_.push_back(answer.path + " " + std::to_string(answer.response == nullptr ? 0 : answer.response->status));
+  }
+
+  mutable base::Mutex mutex_;
+  std::vector<Ticket> tickets_ GUARDED_BY(mutex_);
+  std::vector<std::string> answered_ GUARDED_BY(mutex_);
   std::promise<void> gate_;
   std::shared_future<void> opened_{gate_.get_future()};
   std::atomic<bool> let_go_{false};
@@ -100,6 +141,39 @@ TEST_CASE("a late answer goes to no other request, and its connection ends") {
   const auto next = connection.receive();
   CHECK(next.body != "slow");
   CHECK(next.status == 0);
+}
+
+TEST_CASE("a request is counted with the answer that it got, also if that was no answer or a refusal of its head") {
+  using Answered = std::vector<std::string>;
+  HttpServer::Limits limits;
+  limits.answer = milliseconds{200};
+  Served served{limits};
+  RawConnection late{served.port};
+  late.send(ask_later);
+  CHECK(late.receive().status == 503);
+  served.finish_later();
+  RawConnection next{served.port};
+  next.send(ask_health);
+  CHECK(next.receive().status == 200);
+  CHECK(served.answered() == Answered{"/later 503", "/health 200"});
+  next.send("POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n");
+  CHECK(next.receive().status == 413);
+  CHECK(served.answered().back() == "/large 413");
+}
+
+TEST_CASE("a request whose client left before the answer is counted without an answer") {
+  Served served{HttpServer::Limits{}};
+  {
+    RawConnection connection{served.port};
+    connection.send(ask_later);
+    wait_until("it has begun", [&] { return served.later() == 1; });
+  }
+  wait_until("it is counted", [&] { return served.answered() == std::vector<std::string>{"/later 0"}; });
+  served.finish_later();
+  RawConnection next{served.port};
+  next.send(ask_health);
+  CHECK(next.receive().status == 200);
+  CHECK(served.answered() == std::vector<std::string>{"/later 0", "/health 200"});
 }
 
 TEST_CASE("empty lines before a request do not extend its time") {
