@@ -2,7 +2,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <ostream>
 
@@ -71,6 +73,15 @@ ExitCode finish(const Session& session, const std::vector<testing::CaseResult>& 
   return failed == 0 ? ExitCode::done : ExitCode::no;
 }
 
+/// Called before the tests, too: a run must not end without its results.
+bool write_junit(const Session& session, const std::string& file, const std::string& text) {
+  std::ofstream out{file, text.empty() ? std::ios::app : std::ios::trunc};
+  if (out << text << std::flush) return true;
+  session.say("test: --junit: " + file + " cannot be written: " + std::strerror(errno) +
+              "; name a file in a folder that exists and is yours");
+  return false;
+}
+
 ExitCode run_test(Session& session, const operations::Arguments& arguments) {
   const auto timeout = config::parse_duration(arguments.text("timeout").value_or("60s"));
   if (!timeout || *timeout < min_timeout || *timeout > max_timeout) {
@@ -84,6 +95,8 @@ ExitCode run_test(Session& session, const operations::Arguments& arguments) {
   for (const auto& problem : file.problems) session.say(problem.text());
   if (!file.problems.empty()) return ExitCode::configuration;
 
+  const auto junit = arguments.text("junit");
+  if (junit && !write_junit(session, *junit, "")) return ExitCode::usage;
   daemon::raise_descriptor_limit(loaded->settings);
   ::signal(SIGPIPE, SIG_IGN);  // an answer may find its client gone
   Interrupt interrupt;
@@ -100,23 +113,18 @@ ExitCode run_test(Session& session, const operations::Arguments& arguments) {
     session.say("test: " + results.problem().message);
     return results.problem().code == "setup" ? ExitCode::no : ExitCode::unavailable;
   }
-  if (interrupt.wait(0ms)) {
-    session.say("test: interrupted");
-    return ExitCode::try_again;
-  }
-  if (results.value().empty()) {
+  if (results.value().empty() && !interrupt.wait(0ms)) {
     session.say("test: no case has " + base::json_quote(request.filter) + " in its name");
     return ExitCode::no;
   }
-  if (const auto junit = arguments.text("junit")) {
-    std::ofstream out{*junit};
-    if (!(out << testing::junit_of(path, results.value()) << std::flush)) {
-      session.say("test: " + *junit + " cannot be written");
-      return ExitCode::no;
-    }
+  ExitCode code = finish(session, results.value());
+  if (interrupt.wait(0ms)) {
+    session.say("test: interrupted; the rest of the cases did not run");
+    code = ExitCode::try_again;
   }
-  const ExitCode code = finish(session, results.value());
-  if (results.value().back().has_left_calls) std::_Exit(static_cast<int>(code));
+  if (junit && !write_junit(session, *junit, testing::junit_of(path, results.value()))) code = ExitCode::no;
+  const bool has_left_calls = !results.value().empty() && results.value().back().has_left_calls;
+  if (has_left_calls) std::_Exit(static_cast<int>(code));
   return code;
 }
 

@@ -115,6 +115,7 @@ class Suite final {
     const auto messages = running.outbox();
     out.has_left_calls = !running.stop();
     if (out.has_left_calls) return "a call of a plugin did not return, and the rest of the cases is left out";
+    if (request_.must_end()) return "interrupted";
     if (!records) return records.problem().message;
     Observed observed{std::move(records).value(), {}, answers_.requests(), messages};
     const auto published = brokers.value()->records();

@@ -28,8 +28,8 @@ struct TestRequest {
 };
 
 /// Runs the cases in order, each with a database and a daemon of its own. A problem if there is no server, or the
-/// setup of the file is refused (code `setup`). After `must_end`, and after a call that never returns, the
-/// rest of the cases is left out.
+/// setup of the file is refused (code `setup`). After `must_end`, which fails the running case, and after a call that
+/// never returns, the rest of the cases is left out. Server and databases are gone when it returns.
 base::Result<std::vector<CaseResult>> run_tests(const TestFile& file, const config::Loaded& loaded,
                                                 const TestRequest& request, base::Logger& log);
 

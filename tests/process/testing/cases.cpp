@@ -87,7 +87,7 @@ TEST_CASE("the records of a case are handled in their order") {
   CHECK(finished.out == "passed  order\n1 passed, 0 failed\n");
 }
 
-TEST_CASE("test writes JUnit XML and JSON, and runs the cases of a filter") {
+TEST_CASE("test writes JUnit XML and JSON where it can, and runs the cases of a filter") {
   TestingFixture fixture{handlers};
   const std::string cases = R"(
 cases:
@@ -103,6 +103,10 @@ cases:
   const std::string xml = read_file(fixture.folder / "out.xml");
   CHECK_THAT(xml, ContainsSubstring("tests=\"2\" failures=\"1\"") && ContainsSubstring("name=\"one &lt;&amp;&gt;\"") &&
                       ContainsSubstring("<failure message=\"record 1, type: expected &quot;y&quot;"));
+  const auto nowhere = fixture.run(cases, {"--junit", fixture.folder / "none/out.xml"});
+  CHECK(nowhere.status == ExitStatus{64, 0});
+  CHECK_THAT(nowhere.err, ContainsSubstring("none/out.xml cannot be written: No such file or directory; name a file"));
+  CHECK(nowhere.out.empty());
   CHECK(fixture.run(cases, {"--filter", "one"}).out == "passed  one <&>\n1 passed, 0 failed\n");
   const auto none = fixture.run(cases, {"--filter", "three"});
   CHECK(none.status == ExitStatus{1, 0});
