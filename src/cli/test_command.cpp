@@ -27,6 +27,15 @@ using Place = operations::Parameter::Place;
 
 constexpr std::chrono::milliseconds default_timeout{60'000}, min_timeout{1'000}, max_timeout{3'600'000};
 
+/// A topic whose tokens are missing would take no requests, although tests need no token.
+void open_without_tokens(config::Loaded& loaded) {
+  for (std::size_t i = 0; i < loaded.settings.topics.size(); ++i) {
+    const std::string key = "topics[" + std::to_string(i) + "].http.token";
+    const auto found = loaded.origins.lower_bound(key);
+    if (found != loaded.origins.end() && found->first.starts_with(key)) loaded.settings.topics[i].http.open = true;
+  }
+}
+
 /// The configuration; with empty secrets if only they are missing, as on a machine for tests.
 std::optional<config::Loaded> load(const Session& session) {
   auto loaded = daemon::load_configuration(session.config_file, false);
@@ -34,6 +43,7 @@ std::optional<config::Loaded> load(const Session& session) {
   auto without_secrets = session.load(true);
   if (without_secrets) {
     for (const auto& problem : loaded.problems) session.say("test: left empty: " + problem.text());
+    open_without_tokens(*without_secrets);
   }
   return without_secrets;
 }

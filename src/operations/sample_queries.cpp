@@ -1,6 +1,7 @@
 #include "operations/sample_queries.hpp"
 
 #include "event/headers.hpp"
+#include "inbox/connection_access.hpp"
 #include "inbox/row_reader.hpp"
 #include "statements.hpp"
 
@@ -15,10 +16,20 @@ std::optional<RecordState> read_record(inbox::Connection& connection, const std:
   RecordState out;
   out.quarantined = row.maybe_text();
   out.event_id = row.maybe_text().value_or("");
+  out.source_id = row.maybe_text().value_or("");
   out.event_type = row.maybe_text().value_or("");
   out.key = row.maybe_bytes();
   out.detail = row.maybe_text().value_or("");
   return out;
+}
+
+void enqueue(inbox::Connection& connection, const EnqueuedEvent& event) {
+  const auto bytes = [](const std::optional<std::string>& value) {
+    return value ? std::optional{pqxx::bytes{pqxx::binary_cast(*value)}} : std::nullopt;
+  };
+  const pqxx::params values{event.topic, event.type, bytes(event.payload), event.id, bytes(event.key), event.headers,
+                            event.occurred_at, event.deliver_at};
+  connection.access().run(inbox::statements::test_enqueue, values);
 }
 
 std::vector<EventState> read_event_states(inbox::Connection& connection, const std::string& event_id) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "event/record.hpp"
 #include "inbox/connection.hpp"
 
 namespace inboxd::operations {
@@ -14,13 +15,25 @@ namespace inboxd::operations {
 /// Of `inboxd test`: what became of a record.
 struct RecordState {
   std::optional<std::string> quarantined;  ///< the reason; nullopt: it is an event
-  std::string event_id, event_type;
+  std::string event_id;
+  std::string source_id;  ///< the producer's own id, or the event's
+  std::string event_type;
   std::optional<std::string> key;
   std::string detail;  ///< of quarantine
 };
 /// nullopt: nothing was stored.
 std::optional<RecordState> read_record(inbox::Connection& connection, const std::string& topic, std::int32_t partition,
                                        std::int64_t offset);
+
+/// An event that an application enqueues: the arguments of inbox.enqueue.
+struct EnqueuedEvent {
+  std::string topic;
+  std::optional<std::string> type, payload, id, key;
+  std::string headers;  ///< a JSON object
+  std::optional<event::Microseconds> occurred_at, deliver_at;
+};
+/// Throws DatabaseError, also for an event that the function refuses.
+void enqueue(inbox::Connection& connection, const EnqueuedEvent& event);
 
 /// A handler's state of an event, as in view `deliveries`.
 struct EventState {

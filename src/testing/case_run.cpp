@@ -47,6 +47,7 @@ std::optional<base::Problem> CaseRun::start() {
   if (prepared.refusal) return base::Problem{prepared.refusal->message};
   daemon_ = std::make_unique<daemon::Daemon>(loaded_->settings, owner_, log_);
   intake_.emplace(loaded_->settings, owner_, connection_, daemon_->hand_off(), log_);
+  local_intake_.emplace(loaded_->settings, connection_);
   if (const auto refusal = daemon_->start(std::move(prepared))) return base::Problem{refusal->message};
   return std::nullopt;
 }
@@ -56,7 +57,7 @@ base::Result<std::vector<ObservedRecord>> CaseRun::run(const Case& what, std::ch
   const auto is_over = [&] { return std::chrono::steady_clock::now() >= end || must_end(); };
   std::vector<ObservedRecord> out;
   for (const SampleRecord& sample : what.records) {
-    auto taken = intake_->store(sample);
+    auto taken = store(sample, is_over);
     if (!taken) return base::Problem{"record " + std::to_string(out.size() + 1) + ": " + taken.problem().message};
     out.push_back({std::move(taken).value(), {}});
     while (!observe(out.back(), false) && !is_over()) std::this_thread::sleep_for(look_interval);
@@ -72,6 +73,14 @@ base::Result<std::vector<ObservedRecord>> CaseRun::run(const Case& what, std::ch
     }
   }
   return out;
+}
+
+base::Result<Intake::Taken> CaseRun::store(const SampleRecord& sample, const std::function<bool()>& is_over) {
+  const auto& topics = loaded_->settings.topics;
+  const bool is_local = std::ranges::any_of(topics, [&](const config::Topic& topic) {
+    return topic.name == sample.topic && topic.source == config::Source::local;
+  });
+  return is_local ? local_intake_->store(sample, is_over) : intake_->store(sample);
 }
 
 bool CaseRun::observe(ObservedRecord& record, bool with_batches) {

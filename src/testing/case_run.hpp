@@ -15,6 +15,7 @@
 #include "plugin/loader.hpp"
 #include "testing/compare.hpp"
 #include "testing/intake.hpp"
+#include "testing/local_intake.hpp"
 #include "testing/test_file.hpp"
 
 namespace inboxd::testing {
@@ -40,6 +41,7 @@ class CaseRun final {
   std::vector<operations::OutgoingMessage> outbox();
 
  private:
+  base::Result<Intake::Taken> store(const SampleRecord& sample, const std::function<bool()>& is_over);
   /// True: each handler has an outcome.
   bool observe(ObservedRecord& record, bool with_batches);
 
@@ -51,6 +53,7 @@ class CaseRun final {
   inbox::Connection connection_;
   std::unique_ptr<daemon::Daemon> daemon_;
   std::optional<Intake> intake_;
+  std::optional<LocalIntake> local_intake_;
 };
 
 }  // namespace inboxd::testing

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "inbox/handler_routing.hpp"
 
 namespace inboxd::testing {
 namespace {
@@ -29,22 +30,26 @@ std::string difference(const std::string& what, const std::string& expected, con
 
 class Comparison final {
  public:
+  explicit Comparison(const std::vector<config::Handler>& handlers) : handlers_{handlers} {}
+
   std::vector<std::string> out;
 
-  void record(const std::string& where, const ExpectedRecord& expected, const ObservedRecord& observed) {
-    const std::string wanted = expected.quarantined ? "quarantined: " + *expected.quarantined
-                                                    : expected.stored.value_or("an event");
+  void record(const std::string& where, const SampleRecord& sample, const ObservedRecord& observed) {
+    const ExpectedRecord& expected = sample.expected;
+    const std::string wanted = wanted_of(expected);
     const std::string got = what_became(observed.taken);
-    if (wanted != got) {
+    const bool is_refused = expected.refused && got.starts_with("refused") &&
+                            observed.taken.refused.find(*expected.refused) != std::string::npos;
+    if (wanted != got && !is_refused) {
       const auto& state = observed.taken.state;
       const std::string detail = state && !state->detail.empty() ? " (" + state->detail + ")" : "";
       return out.push_back(difference(where, wanted, got + detail));
     }
     if (!observed.taken.state || observed.taken.state->quarantined) return;
-    part(where + ", id", expected.id, observed.taken.state->event_id);
+    id(where, expected.id, *observed.taken.state);
     part(where + ", type", expected.type, observed.taken.state->event_type);
     part(where + ", key", expected.key, observed.taken.state->key);
-    if (expected.handlers) handlers(where, *expected.handlers, observed.handlers);
+    if (expected.handlers) handlers(where, sample, observed);
     for (const auto& [name, outcome] : observed.handlers) {
       const bool is_compared = expected.handlers && expected.handlers->contains(name);
       if (outcome.outcome.empty() && !is_compared) out.push_back(where + ", handler " + name + ": no outcome in time");
@@ -98,8 +103,14 @@ class Comparison final {
   }
 
  private:
+  static std::string wanted_of(const ExpectedRecord& expected) {
+    if (expected.quarantined) return "quarantined: " + *expected.quarantined;
+    if (expected.refused) return "refused: " + *expected.refused;
+    return expected.stored.value_or("an event");
+  }
   static std::string what_became(const Intake::Taken& taken) {
     if (taken.is_skipped) return "skipped";
+    if (!taken.refused.empty()) return "refused: " + taken.refused;
     if (!taken.state) return "duplicate";
     return taken.state->quarantined ? "quarantined: " + *taken.state->quarantined : "an event";
   }
@@ -108,8 +119,36 @@ class Comparison final {
     if (expected && expected != actual) out.push_back(difference(what, shown_bytes(expected), shown_bytes(actual)));
   }
 
-  void handlers(const std::string& where, const std::map<std::string, ExpectedOutcome>& expected,
-                const std::map<std::string, Outcome>& actual) {
+  /// The event's id, or its producer's.
+  void id(const std::string& where, const std::optional<std::string>& expected, const operations::RecordState& state) {
+    if (!expected || *expected == state.event_id || *expected == state.source_id) return;
+    const bool has_other = state.source_id != state.event_id;
+    out.push_back(difference(where + ", id", shown(*expected),
+                             shown(state.source_id) + (has_other ? " (event id " + state.event_id + ")" : "")));
+  }
+
+  /// Why a handler did not get the event.
+  std::string why_not(const std::string& name, const SampleRecord& sample, const ObservedRecord& observed) const {
+    const auto handler = std::ranges::find(handlers_, name, &config::Handler::name);
+    std::string why;
+    const auto compare = [&](const std::string& what, const std::string& value, const std::string& key,
+                             const std::vector<std::string>& patterns) {
+      if (inbox::matches(value, patterns)) return;
+      why += (why.empty() ? "" : ", and ") + what + " " + shown(value) + " is not in its subscribe." + key + " (" +
+             base::joined(patterns) + ")";
+    };
+    if (handler != handlers_.end()) {
+      compare("the topic", sample.topic, "topics", handler->topics);
+      compare("the event's type", observed.taken.state->event_type, "types", handler->types);
+    }
+    std::vector<std::string> others;
+    for (const auto& [other, outcome] : observed.handlers) others.push_back(other);
+    return "no event" + (why.empty() ? "" : ": " + why) + "; handlers that got it: " + base::joined(others, "none");
+  }
+
+  void handlers(const std::string& where, const SampleRecord& sample, const ObservedRecord& observed) {
+    const auto& expected = *sample.expected.handlers;
+    const auto& actual = observed.handlers;
     for (const auto& [name, outcome] : actual) {
       if (!expected.contains(name)) out.push_back(difference(where, "not for handler " + name, outcome.outcome));
     }
@@ -117,7 +156,7 @@ class Comparison final {
       const auto found = actual.find(name);
       const std::string each = where + ", handler " + name;
       if (found == actual.end()) {
-        out.push_back(difference(each, wanted.outcome, "an event that it does not subscribe to"));
+        out.push_back(difference(each, wanted.outcome, why_not(name, sample, observed)));
         continue;
       }
       const auto& [outcome, error] = found->second;
@@ -155,6 +194,8 @@ class Comparison final {
     }
     return list.empty() ? "none" : list;
   }
+
+  const std::vector<config::Handler>& handlers_;
 };
 
 }  // namespace
@@ -173,11 +214,12 @@ Outcome outcome_of(const operations::EventState& state, bool is_batch) {
   return {"", state.error};
 }
 
-std::vector<std::string> differences(const Case& expected, const Observed& observed) {
-  Comparison comparison;
+std::vector<std::string> differences(const Case& expected, const Observed& observed,
+                                     const std::vector<config::Handler>& handlers) {
+  Comparison comparison{handlers};
   for (std::size_t i = 0; i < expected.records.size() && i < observed.records.size(); ++i) {
     const std::string where = "record " + std::to_string(i + 1);
-    comparison.record(where, expected.records[i].expected, observed.records[i]);
+    comparison.record(where, expected.records[i], observed.records[i]);
   }
   if (!expected.query.empty()) comparison.rows(expected.rows, observed.rows);
   for (const auto& [handler, requests] : expected.requests) {

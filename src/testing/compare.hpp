@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "config/settings.hpp"
 #include "operations/sample_queries.hpp"
 #include "testing/answer_server.hpp"
 #include "testing/intake.hpp"
@@ -31,7 +32,8 @@ struct Observed {
   std::vector<operations::OutgoingMessage> published;
 };
 
-/// The differences between a case and what was observed, each with both sides. Pure.
-std::vector<std::string> differences(const Case& expected, const Observed& observed);
+/// The differences between a case and what was observed, each with both sides. `handlers`: of the configuration. Pure.
+std::vector<std::string> differences(const Case& expected, const Observed& observed,
+                                     const std::vector<config::Handler>& handlers);
 
 }  // namespace inboxd::testing

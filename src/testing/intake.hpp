@@ -25,8 +25,9 @@ class Intake final {
 
   /// Of a stored record.
   struct Taken {
-    bool is_skipped = false;                              ///< a tombstone that the topic skips
-    std::optional<operations::RecordState> state = {};    ///< nullopt, and not skipped: a duplicate
+    bool is_skipped = false;                            ///< a tombstone that the topic skips
+    std::optional<operations::RecordState> state = {};  ///< nullopt, unless skipped or refused: a duplicate
+    std::string refused = {};                           ///< why the sender or the application has to correct it
   };
   /// A problem if the record's offset is not after the last of its partition, or the schema registry does not answer.
   /// Throws DatabaseError.

@@ -126,7 +126,7 @@ class Suite final {
       if (!rows) return "query: " + rows.problem().message;
       observed.rows = std::move(rows).value();
     }
-    out.differences = differences(what, observed);
+    out.differences = differences(what, observed, loaded_.settings.handlers);
     return std::nullopt;
   }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/uuid.hpp"
 #include "config/suggest.hpp"
 #include "testing/sample_bytes.hpp"
 
@@ -24,7 +25,7 @@ const std::vector<std::string> outcomes{"done", "retry", "dead", "skipped", "exp
 SampleRecord SampleReader::record(const Node& node, const std::string& key) {
   SampleRecord out;
   if (!tree_.is_map(node, key, {"topic", "value", "base64", "hex", "file", "key", "key_hex", "headers", "partition",
-                                "offset", "timestamp", "expect"})) {
+                                "offset", "timestamp", "id", "type", "deliver_at", "expect"})) {
     return out;
   }
   out.topic = tree_.required_text(node, key, "topic");
@@ -46,6 +47,9 @@ SampleRecord SampleReader::record(const Node& node, const std::string& key) {
   out.partition = static_cast<std::int32_t>(tree_.number(node, key, "partition", 0, 100'000).value_or(0));
   out.offset = tree_.number(node, key, "offset", 0, std::numeric_limits<std::int64_t>::max() - 1);
   out.timestamp = tree_.time(node, key, "timestamp");
+  out.id = optional_id(node, key);
+  out.type = tree_.optional_text(node, key, "type");
+  out.deliver_at = tree_.time(node, key, "deliver_at");
   if (const auto* const expected = find(node, "expect")) out.expected = expected_record(*expected, key + ".expect");
   return out;
 }
@@ -56,9 +60,35 @@ void SampleReader::check_topic(const Node& node, const std::string& key, const s
   if (topic == nullptr) {
     tree_.problem(node.place, key + ".topic", "no entry of topics in the configuration has the name " +
                                             base::json_quote(base::shorten(name, 100)) + " or a pattern for it");
-  } else if (topic->source == config::Source::local) {
-    tree_.problem(node.place, key + ".topic", "is a local topic; only records of Kafka can be tested");
+  } else {
+    check_parts(node, key, *topic);
   }
+}
+
+void SampleReader::check_parts(const Node& node, const std::string& key, const config::Topic& topic) {
+  const bool is_local = topic.source == config::Source::local, is_request = is_local && topic.http.is_on();
+  const auto refuse = [&](const std::vector<std::string>& names, const std::string& why) {
+    for (const Entry& entry : node.entries) {
+      if (std::ranges::find(names, entry.key) != names.end()) tree_.problem(entry.place, key + "." + entry.key, why);
+    }
+  };
+  if (!is_local) {
+    refuse({"id", "type", "deliver_at"}, "is an argument of inbox.enqueue, for topics with source: local; give a record "
+                                         "of Kafka the headers or the value that its envelope reads");
+  } else if (is_request) {
+    refuse({"id", "type", "deliver_at", "key", "key_hex", "partition", "offset", "timestamp"},
+           "a request has headers and a value, its body; give them what the topic's rules read");
+  } else {
+    refuse({"partition", "offset"}, "an enqueued event gets the next offset of partition 0; leave it out");
+  }
+}
+
+std::optional<std::string> SampleReader::optional_id(const Node& node, const std::string& key) {
+  const auto out = tree_.optional_text(node, key, "id");
+  if (out && !base::parse_uuid(*out)) {
+    tree_.problem(node.place, key + ".id", "must be a UUID, as inbox.enqueue takes it");
+  }
+  return out;
 }
 
 OwnBytes SampleReader::value(const Node& record, const std::string& key) {
@@ -82,16 +112,17 @@ OwnBytes SampleReader::value(const Node& record, const std::string& key) {
 
 ExpectedRecord SampleReader::expected_record(const Node& node, const std::string& key) {
   ExpectedRecord out;
-  if (!tree_.is_map(node, key, {"id", "type", "key", "quarantined", "stored", "handlers"})) return out;
+  if (!tree_.is_map(node, key, {"id", "type", "key", "quarantined", "stored", "refused", "handlers"})) return out;
   out.id = tree_.optional_text(node, key, "id");
   out.type = tree_.optional_text(node, key, "type");
   out.key = tree_.optional_text(node, key, "key");
   out.quarantined = tree_.optional_text(node, key, "quarantined");
   out.stored = tree_.optional_text(node, key, "stored");
+  out.refused = tree_.optional_text(node, key, "refused");
   if (out.stored && *out.stored != "duplicate" && *out.stored != "skipped") {
     tree_.problem(node.place, key + ".stored", "must be duplicate or skipped");
   }
-  if ((out.stored || out.quarantined) && (node.entries.size() > 1)) {
+  if ((out.stored || out.quarantined || out.refused) && (node.entries.size() > 1)) {
     tree_.problem(node.place, key, "such a record has no event: leave out the other keys");
   }
   const auto* const handlers = find(node, "handlers");

@@ -17,6 +17,9 @@ class SampleReader final {
  private:
   OwnBytes value(const config::Node& record, const std::string& key);
   void check_topic(const config::Node& node, const std::string& key, const std::string& name);
+  /// Reports the parts that a record of this topic cannot have.
+  void check_parts(const config::Node& node, const std::string& key, const config::Topic& topic);
+  std::optional<std::string> optional_id(const config::Node& node, const std::string& key);
   ExpectedRecord expected_record(const config::Node& node, const std::string& key);
   ExpectedOutcome expected_outcome(const config::Node& node, const std::string& key);
 

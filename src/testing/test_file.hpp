@@ -31,16 +31,20 @@ struct ExpectedOutcome {
 struct ExpectedRecord {
   std::optional<std::string> id, type, key;
   std::optional<std::string> quarantined;                           ///< the reason
+  std::optional<std::string> refused;                               ///< a part of `status or SQLSTATE: sentence`
   std::optional<std::string> stored;                                ///< duplicate or skipped
   std::optional<std::map<std::string, ExpectedOutcome>> handlers;  ///< all that get the event
 };
 
+/// A record of Kafka, an event that an application enqueues, or a request with an event.
 struct SampleRecord {
   std::string topic;
   std::int32_t partition = 0;
   std::optional<std::int64_t> offset;  ///< nullopt: the next
   std::optional<event::Microseconds> timestamp;
   OwnBytes key, value;
+  std::optional<std::string> id, type;            ///< of an enqueued event
+  std::optional<event::Microseconds> deliver_at;  ///< of an enqueued event
   std::vector<std::pair<std::string, OwnBytes>> headers;
   ExpectedRecord expected;
 };

@@ -16,15 +16,26 @@ operations::EventState state(const std::string& word, int attempts = 0, const st
 
 ObservedRecord stored(const std::string& handler = "", const Outcome& outcome = {}) {
   ObservedRecord out;
-  out.taken.state = operations::RecordState{std::nullopt, "id-1", "Placed", "k", ""};
+  out.taken.state = operations::RecordState{std::nullopt, "id-1", "A-1", "Placed", "k", ""};
   if (!handler.empty()) out.handlers[handler] = outcome;
   return out;
 }
 
+std::vector<config::Handler> handlers() {
+  config::Handler book, note;
+  book.name = "book";
+  note.name = "note";
+  note.topics = {"pay*", "orders"};
+  note.types = {"Cancelled", "Sent*"};
+  return {book, note};
+}
+
 Differences compared(const ExpectedRecord& expected, const ObservedRecord& observed) {
   Case wanted;
-  wanted.records.emplace_back().expected = expected;
-  return differences(wanted, {{observed}, {}, {}, {}});
+  SampleRecord& sample = wanted.records.emplace_back();
+  sample.topic = "orders";
+  sample.expected = expected;
+  return differences(wanted, {{observed}, {}, {}, {}}, handlers());
 }
 
 }  // namespace
@@ -67,8 +78,26 @@ TEST_CASE("the handlers that get an event are compared in both directions") {
   CHECK(compared(wanted, stored("book", {"retry", "http.500: busy"})) ==
         Differences{"record 1, handler book, error: expected \"503\", got \"http.500: busy\""});
   CHECK(compared(wanted, stored()) ==
-        Differences{"record 1, handler book: expected retry, got an event that it does not subscribe to"});
+        Differences{"record 1, handler book: expected retry, got no event; handlers that got it: none"});
   CHECK(compared({}, stored("book", {"", ""})) == Differences{"record 1, handler book: no outcome in time"});
+}
+
+TEST_CASE("a case for a handler that does not get the event says why, and names the handlers that got it") {
+  ExpectedRecord wanted;
+  wanted.handlers = {{"book", {}}, {"note", {}}};
+  CHECK(compared(wanted, stored("book", {"done", ""})) ==
+        Differences{"record 1, handler note: expected done, got no event: the event's type \"Placed\" is not in its "
+                    "subscribe.types (Cancelled, Sent*); handlers that got it: book"});
+}
+
+TEST_CASE("the expected id is the event's or its producer's") {
+  ExpectedRecord wanted;
+  wanted.id = "A-1";
+  CHECK(compared(wanted, stored()).empty());
+  wanted.id = "id-1";
+  CHECK(compared(wanted, stored()).empty());
+  wanted.id = "A-2";
+  CHECK(compared(wanted, stored()) == Differences{"record 1, id: expected \"A-2\", got \"A-1\" (event id id-1)"});
 }
 
 TEST_CASE("JSON is compared by value, text by its bytes") {
@@ -77,9 +106,9 @@ TEST_CASE("JSON is compared by value, text by its bytes") {
   wanted.rows = {{Sample{R"({"a":1,"b":[]})", true}, std::nullopt}};
   Observed observed;
   observed.rows = {{R"({"b": [], "a": 1.0})", std::nullopt}};
-  CHECK(differences(wanted, observed).empty());
+  CHECK(differences(wanted, observed, {}).empty());
   wanted.rows[0][0] = Sample{R"({"a":1,"b":[]})", false};
-  CHECK(differences(wanted, observed).size() == 1);
+  CHECK(differences(wanted, observed, {}).size() == 1);
 }
 
 TEST_CASE("published messages are compared in any order, each once") {
@@ -87,12 +116,12 @@ TEST_CASE("published messages are compared in any order, each once") {
   wanted.published = {{"b", "k", Sample{"2"}, {}}, {"a", std::nullopt, std::nullopt, {{"h", "v"}}}};
   Observed observed;
   observed.published = {{"a", "j", "1", {{"x", "y"}, {"h", "v"}}}, {"b", "k", "2", {}}};
-  CHECK(differences(wanted, observed).empty());
+  CHECK(differences(wanted, observed, {}).empty());
   observed.published.push_back({"b", "k", "2", {}});
-  CHECK(differences(wanted, observed) ==
+  CHECK(differences(wanted, observed, {}) ==
         Differences{"published: expected nothing more, got topic b key \"k\" value \"2\""});
   wanted.published->emplace_back().topic = "c";
-  CHECK(differences(wanted, observed) ==
+  CHECK(differences(wanted, observed, {}) ==
         Differences{"published: expected topic c, got topic b key \"k\" value \"2\""});
 }
 

@@ -13,10 +13,13 @@ namespace {
 
 config::Settings settings() {
   config::Settings out;
-  out.topics.resize(2);
+  out.topics.resize(3);
   out.topics[0].name = "orders";
   out.topics[1].name = "local";
   out.topics[1].source = config::Source::local;
+  out.topics[2].name = "posted";
+  out.topics[2].source = config::Source::local;
+  out.topics[2].http.open = true;
   config::Handler book, notify;
   book.name = "book";
   book.plugin = "sql";
@@ -90,7 +93,11 @@ TEST_CASE("a mistake in a file of tests names its line, its key and the remedy")
   CHECK(problems_of_record("expect: {handlers: {boko: done}}").find("did you mean book?") != std::string::npos);
   CHECK(problems_of_record("expect: {handlers: {book: retri}}").find("did you mean retry?") != std::string::npos);
   CHECK(problems_of_record("expect: {quarantined: no_id, id: a}").find("has no event") != std::string::npos);
-  CHECK(problems("records: [{topic: local}]").find("is a local topic") != std::string::npos);
+  CHECK(problems("records: [{topic: local}]").empty());
+  CHECK(problems("records: [{topic: local, partition: 1}]").find("gets the next offset") != std::string::npos);
+  CHECK(problems("records: [{topic: local, id: 1}]").find("must be a UUID") != std::string::npos);
+  CHECK(problems("records: [{topic: posted, key: k}]").find("a request has headers and a value") != std::string::npos);
+  CHECK(problems_of_record("type: t").find("an argument of inbox.enqueue") != std::string::npos);
   CHECK(problems("records: [{topic: other}]").find("no entry of topics") != std::string::npos);
   CHECK(problems("records: []").find("at least one entry") != std::string::npos);
   CHECK(problems("records: [{topic: orders}], answers: {book: {}}").find("no such handler `http`") !=
