@@ -7,6 +7,7 @@
 #include "envelope/rule.hpp"
 #include "event/json_text.hpp"
 #include "event/top_members.hpp"
+#include "formats/schema_id.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -76,6 +77,8 @@ void RecordSurvey::note_value(const event::Record& record) {
   if (json.is_json()) {
     const auto begin = json.text.find_first_not_of(" \t\r\n");
     ++(begin != std::string_view::npos && json.text[begin] == '{' ? objects_ : other_json_);
+  } else if (formats::find_schema_header(record.headers, formats::value_headers) != nullptr) {
+    ++in_header_;
   } else if (has_schema_id) {
     ++registry_;
     // Confluent's id has four bytes. Apicurio's has eight by default, of which the first four are zero.
@@ -134,6 +137,8 @@ std::vector<std::string> RecordSurvey::sentences() const {
   say(json_with_schema_id_, "with the id of a registry's schema before their JSON, which is skipped");
   say(registry_ - apicurio_, "with Confluent's" + encoded);
   say(apicurio_, "with Apicurio's" + encoded);
+  say(in_header_,
+      "with a schema's id in a header and bytes that are not JSON (Avro or Protobuf with a schema registry)");
   say(not_json_, "with a value that is not JSON");
   say(tombstones_, "without a value (tombstones)");
   say(lacks_ids_, "without an event id");

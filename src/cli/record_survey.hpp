@@ -32,8 +32,8 @@ class RecordSurvey final {
   bool lacks_keys() const { return without_key_ > 0; }
   bool has_no_keys() const { return without_key_ == records_; }
   /// Values are encoded with a schema that a registry has, and are not JSON.
-  bool needs_registry() const { return registry_ > 0; }
-  bool is_apicurio() const { return apicurio_ == registry_; }
+  bool needs_registry() const { return registry_ + in_header_ > 0; }
+  bool is_apicurio() const { return apicurio_ > 0 && apicurio_ == registry_; }
   bool has_binary_keys() const { return binary_keys_ > 0; }
   /// Places that may hold an id, as `topics[].custom.id` writes them: each record has another value there.
   std::vector<std::string> id_places() const;
@@ -52,7 +52,7 @@ class RecordSurvey final {
   const std::string topic_;
   std::int64_t records_ = 0, without_key_ = 0, binary_keys_ = 0;
   std::int64_t tombstones_ = 0, objects_ = 0, other_json_ = 0, json_with_schema_id_ = 0, registry_ = 0, apicurio_ = 0,
-               not_json_ = 0;
+               in_header_ = 0, not_json_ = 0;
   std::int64_t lacks_ids_ = 0, refused_ = 0;
   std::map<std::string, std::int64_t> envelopes_;  ///< records by the name of their envelope
   std::map<std::string, IdPlace> ids_;

@@ -178,7 +178,8 @@ void check_schema(const Format& format, const std::string& key, Reading& reading
   }
   if (format.kind == FormatKind::protobuf && format.schema_id == SchemaIdForm::apicurio) {
     complain(reading, {key + ".schema_id"},
-             "for Protobuf, set the serializer to Confluent's ids of four bytes, and remove this key");
+             "Protobuf of Apicurio's serializer is read by schema_file, with the schema's id in headers "
+             "(apicurio.registry.headers.enabled: true); remove this key");
   }
 }
 

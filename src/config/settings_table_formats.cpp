@@ -25,8 +25,8 @@ class FormatRows final {
                   "empty, too. standard: the JSON encoding of Avro's or Protobuf's specification."),
            &Format::json);
     add_of(choice("schema_id", {"confluent", "apicurio"},
-                  "The prefix with the schema's id: 0 and 4 bytes, or 0 and 8 bytes. A header __" + part_ +
-                      "_schema_id with a GUID goes before either."),
+                  "The prefix with the schema's id: 0 and 4 bytes, or 0 and 8 bytes. A header goes before either: __" +
+                      part_ + "_schema_id, apicurio." + part_ + ".globalId or apicurio." + part_ + ".contentId."),
            &Format::schema_id);
     add_of(size("max_decoded", kibibyte, max_payload, "The most bytes of JSON; a record with more goes to quarantine."),
            &Format::max_decoded);

@@ -11,6 +11,7 @@ namespace {
 constexpr char of_number_mark = '\0';
 constexpr char of_guid_mark = '\1';
 constexpr std::size_t guid_size = 16;
+constexpr std::size_t apicurio_size = 8;
 
 /// A number of big-endian bytes.
 SchemaId number_in(std::string_view bytes) {
@@ -19,8 +20,13 @@ SchemaId number_in(std::string_view bytes) {
   return out;
 }
 
-/// A GUID, or a number of 4 or 8 bytes. Behind a GUID a message's indexes may follow.
-std::optional<NamedSchema> named_in_header(std::string_view value, std::string_view data) {
+/// In Confluent's header a GUID, or a number of 4 or 8 bytes; behind a GUID a message's indexes may follow. In
+/// Apicurio's a number without a mark.
+std::optional<NamedSchema> named_in_header(std::string_view value, bool is_confluent, std::string_view data) {
+  if (!is_confluent) {
+    if (value.size() != apicurio_size) return std::nullopt;
+    return NamedSchema{number_in(value), data, std::string_view{}};
+  }
   if (value.size() >= 1 + guid_size && value[0] == of_guid_mark) {
     SchemaId id{true};
     std::copy_n(value.begin() + 1, guid_size, id.bytes.begin());
@@ -56,14 +62,21 @@ bool SchemaId::is_beyond_int() const {
 
 std::string SchemaId::path() const { return (is_guid ? "/schemas/guids/" : "/schemas/ids/") + text(); }
 
+const event::Header* find_schema_header(const std::vector<event::Header>& headers, const SchemaHeaders& names) {
+  for (const std::string_view name : {names.confluent, names.apicurio[0], names.apicurio[1]}) {
+    if (const auto* const found = event::find_header(headers, name); found != nullptr && found->value) return found;
+  }
+  return nullptr;
+}
+
 std::optional<NamedSchema> find_schema(std::string_view bytes, const std::vector<event::Header>& headers,
-                                       std::string_view header, config::SchemaIdForm form, std::string& why) {
-  if (const auto* const found = event::find_header(headers, header); found != nullptr && found->value) {
-    if (auto named = named_in_header(*found->value, bytes)) return named;
-    why = "header " + std::string{header} + " holds no schema id";
+                                       const SchemaHeaders& names, config::SchemaIdForm form, std::string& why) {
+  if (const auto* const found = find_schema_header(headers, names)) {
+    if (auto named = named_in_header(*found->value, found->name == names.confluent, bytes)) return named;
+    why = "header " + std::string{found->name} + " holds no schema id";
     return std::nullopt;
   }
-  const std::size_t digits = form == config::SchemaIdForm::confluent ? 4 : 8;
+  const std::size_t digits = form == config::SchemaIdForm::confluent ? 4 : apicurio_size;
   if (bytes.empty() || bytes[0] != of_number_mark) {
     why = "it does not begin with 0 and a schema id" +
           (bytes.empty() ? ", it is empty" : ", but with byte 0x" + base::hex(bytes.substr(0, 1)));

@@ -32,8 +32,20 @@ struct NamedSchema {
   std::optional<std::string_view> header; ///< the rest of the header, if that named the schema
 };
 
-/// Finds the schema's id in the header `header` (a GUID or a number), or before the bytes. nullopt: `why` says why not.
+/// The headers that serializers write a schema's id into.
+struct SchemaHeaders {
+  std::string_view confluent;                ///< a mark, and a GUID or a number
+  std::array<std::string_view, 2> apicurio;  ///< a number of eight bytes
+};
+inline constexpr SchemaHeaders key_headers{"__key_schema_id", {"apicurio.key.globalId", "apicurio.key.contentId"}};
+inline constexpr SchemaHeaders value_headers{"__value_schema_id",
+                                             {"apicurio.value.globalId", "apicurio.value.contentId"}};
+
+/// The header that names a schema; null: there is none.
+const event::Header* find_schema_header(const std::vector<event::Header>& headers, const SchemaHeaders& names);
+
+/// Finds the schema's id in a header, or before the bytes. nullopt: `why` says why not.
 std::optional<NamedSchema> find_schema(std::string_view bytes, const std::vector<event::Header>& headers,
-                                       std::string_view header, config::SchemaIdForm form, std::string& why);
+                                       const SchemaHeaders& names, config::SchemaIdForm form, std::string& why);
 
 }  // namespace inboxd::formats

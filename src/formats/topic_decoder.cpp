@@ -9,8 +9,6 @@
 namespace inboxd::formats {
 namespace {
 
-constexpr std::string_view value_header = "__value_schema_id";
-constexpr std::string_view key_header = "__key_schema_id";
 /// The memory that a thread keeps for the next record.
 constexpr std::size_t kept_bytes = 2 << 20;
 
@@ -67,13 +65,13 @@ std::string read_value(const Schema& schema, const config::Format& format, const
 
 DecodedRecord TopicDecoder::decode(const event::Record& record, base::Arena& arena) const {
   DecodedRecord out;
-  if (decode(value_, "value", value_header, record.payload, record.headers, arena, out.value, out)) {
-    decode(key_, "key", key_header, record.key, record.headers, arena, out.key, out);
+  if (decode(value_, "value", value_headers, record.payload, record.headers, arena, out.value, out)) {
+    decode(key_, "key", key_headers, record.key, record.headers, arena, out.key, out);
   }
   return out;
 }
 
-bool TopicDecoder::decode(const Part& part, std::string_view name, std::string_view header, event::MaybeBytes bytes,
+bool TopicDecoder::decode(const Part& part, std::string_view name, const SchemaHeaders& names, event::MaybeBytes bytes,
                           const std::vector<event::Header>& headers, base::Arena& arena, event::MaybeBytes& out,
                           DecodedRecord& result) const {
   using Kind = config::FormatKind;
@@ -83,7 +81,7 @@ bool TopicDecoder::decode(const Part& part, std::string_view name, std::string_v
       part.format.kind == Kind::json || part.format.kind == Kind::text || part.format.kind == Kind::bytes;
   NamedSchema found{{}, *bytes, std::nullopt};
   if (std::string why; !is_plain && part.format.schema_file.empty()) {
-    const auto named = find_schema(*bytes, headers, header, part.format.schema_id, why);
+    const auto named = find_schema(*bytes, headers, names, part.format.schema_id, why);
     if (!named) {
       result.misfit = std::string{subject} + " names no schema: " + why;
       return false;

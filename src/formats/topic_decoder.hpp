@@ -41,7 +41,7 @@ class TopicDecoder final {
                         DecodedRecord& result);
   void read_by_schema(const Part& part, const NamedSchema& found, std::string_view subject, std::string& json,
                       DecodedRecord& result) const;
-  bool decode(const Part& part, std::string_view name, std::string_view header, event::MaybeBytes bytes,
+  bool decode(const Part& part, std::string_view name, const SchemaHeaders& names, event::MaybeBytes bytes,
               const std::vector<event::Header>& headers, base::Arena& arena, event::MaybeBytes& out,
               DecodedRecord& result) const;
 

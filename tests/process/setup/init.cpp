@@ -93,13 +93,18 @@ TEST_CASE("init says that a schema registry is needed, for Confluent's and Apicu
   const std::string apicurio = std::string{"\0\0\0\0\0\0\0\0\7", 9} + "\x02\x06" "abc";
   topic.kafka.produce({Message{.topic = topic.name, .key = "a", .payload = confluent},
                        Message{.topic = topic.name, .key = "b", .payload = apicurio},
-                       Message{.topic = topic.name, .key = "c", .payload = std::nullopt}});
+                       Message{.topic = topic.name, .key = "c", .payload = std::nullopt},
+                       Message{.topic = topic.name,
+                               .key = "d",
+                               .payload = "\x02\x06" "abc",
+                               .headers = {{"apicurio.value.globalId", std::string{"\0\0\0\0\0\0\0\7", 8}}}}});
   const auto made = topic.init();
   INFO(made.out << made.err);
   REQUIRE(made.status == ExitStatus{0, 0});
-  CHECK_THAT(made.out, ContainsSubstring("1 of 3 records with Confluent's magic byte") &&
-                           ContainsSubstring("1 of 3 records with Apicurio's magic byte") &&
-                           ContainsSubstring("1 of 3 records without a value"));
+  CHECK_THAT(made.out, ContainsSubstring("1 of 4 records with Confluent's magic byte") &&
+                           ContainsSubstring("1 of 4 records with Apicurio's magic byte") &&
+                           ContainsSubstring("1 of 4 records with a schema's id in a header") &&
+                           ContainsSubstring("1 of 4 records without a value"));
   CHECK_THAT(topic.text(),
              ContainsSubstring("need their schema registry") && ContainsSubstring("    value: {format: avro"));
   const auto refused = topic.run_check();

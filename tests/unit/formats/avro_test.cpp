@@ -2,14 +2,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
+#include "fixture_file.hpp"
 #include "formats/avro_reader.hpp"
 #include "formats/avro_schema.hpp"
 
 using namespace inboxd;
 using namespace inboxd::formats;
+using namespace inboxd::formats::test;
 using namespace std::string_literals;
 using Catch::Matchers::ContainsSubstring;
 using config::JsonForm;
@@ -18,14 +17,6 @@ namespace {
 
 constexpr std::size_t much = 1 << 20;
 
-std::string bytes_of(const std::string& digits) {
-  std::string out;
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    out += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  }
-  return out;
-}
-
 struct Case {
   std::string name, bytes, plain, avro;
   AvroSchema schema;
@@ -33,9 +24,8 @@ struct Case {
 
 /// Values of Confluent's serializer (fixtures/make.py), without its prefix.
 std::vector<Case> cases() {
-  std::ifstream file{std::string{FORMAT_FIXTURES} + "/avro.json"};
   std::vector<Case> out;
-  for (const auto& each : nlohmann::json::parse(file)) {
+  for (const auto& each : fixture_file("avro.json")) {
     auto schema = parse_avro(each["schema"].get<std::string>(), each["references"].get<std::vector<std::string>>());
     INFO(each["name"]);
     REQUIRE(schema.ok());

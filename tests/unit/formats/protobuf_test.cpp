@@ -3,14 +3,13 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <google/protobuf/descriptor.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
+#include "fixture_file.hpp"
 #include "formats/protobuf_reader.hpp"
 #include "formats/protobuf_schema.hpp"
 
 using namespace inboxd;
 using namespace inboxd::formats;
+using namespace inboxd::formats::test;
 using namespace std::string_literals;
 using Catch::Matchers::ContainsSubstring;
 using config::JsonForm;
@@ -20,19 +19,8 @@ namespace {
 
 constexpr std::size_t much = 1 << 20;
 
-std::string bytes_of(const std::string& digits) {
-  std::string out;
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    out += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  }
-  return out;
-}
-
 /// Messages of Confluent's serializer (fixtures/make_protobuf.py).
-json fixtures() {
-  std::ifstream file{std::string{FORMAT_FIXTURES} + "/protobuf.json"};
-  return json::parse(file);
-}
+json fixtures() { return fixture_file("protobuf.json"); }
 
 /// A type of shop.proto.
 ProtobufSchema schema_of(const std::string& message) {

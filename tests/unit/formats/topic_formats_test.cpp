@@ -2,15 +2,14 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
+#include "fixture_file.hpp"
 #include "formats/topic_decoder.hpp"
 #include "support/fake_registry.hpp"
 #include "support/test_environment.hpp"
 
 using namespace inboxd;
 using namespace inboxd::formats;
+using namespace inboxd::formats::test;
 using namespace inboxd::support;
 using namespace std::string_literals;
 using namespace std::string_view_literals;
@@ -22,18 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds long_patience{60'000};
 
-std::string bytes_of(const std::string& digits) {
-  std::string out;
-  for (std::size_t i = 0; i < digits.size(); i += 2) {
-    out += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  }
-  return out;
-}
-
-json fixtures() {
-  std::ifstream file{std::string{FORMAT_FIXTURES} + "/protobuf.json"};
-  return json::parse(file);
-}
+json fixtures() { return fixture_file("protobuf.json"); }
 
 /// Answers as a registry does for the fixture under `id`.
 void serve(FakeRegistry& fake, const json& all, const json& fixture, int id) {
