@@ -1,7 +1,10 @@
-// Records of messaging frameworks, composed by hand. MassTransit's and Wolverine's headers, CAP's names and the format
-// of NServiceBus's time were compared with the frameworks' sources (named in frameworks.cpp); others follow public
-// examples.
-#include "records.hpp"
+// Records of messaging frameworks. Those of Axon and Spring are written by their libraries. Those of CAP, NServiceBus,
+// MassTransit and Wolverine are composed by hand, as their libraries come from NuGet, which was not at hand, and those
+// of Eventuate after public examples. MassTransit's and Wolverine's headers, CAP's names and the format of
+// NServiceBus's time were compared with the frameworks' sources (named in frameworks.cpp).
+#include <algorithm>
+
+#include "library_records.hpp"
 
 using namespace inboxd;
 using namespace inboxd::envelope;
@@ -14,13 +17,6 @@ Headers cap() {
   return {{"cap-callback-name", std::nullopt}, {"cap-msg-id", "1403333028973604864"},
           {"cap-corr-id", "1403333028973604863"}, {"cap-corr-seq", "0"}, {"cap-msg-name", "user.created"},
           {"cap-msg-type", "User"}, {"cap-senttime", "2021/6/11 20:47:21 +08:00"}};
-}
-
-Headers axon() {
-  return {{"axon-message-id", "8c3f0a1e-55f3-4b29-9d06-3d5a4f1d8f11"}, {"axon-message-type", "com.shop.OrderPlaced"},
-          {"axon-message-revision", std::nullopt}, {"axon-message-timestamp", "\x00\x00\x01\x8F\x34\x6D\x34\xFA"sv},
-          {"axon-message-aggregate-id", "order-7"}, {"axon-message-aggregate-seq", "\0\0\0\0\0\0\0\2"sv},
-          {"axon-message-aggregate-type", "Order"}, {"axon-metadata-traceId", "t-1"}};
 }
 
 Headers nservicebus() {
@@ -52,25 +48,19 @@ constexpr std::string_view eventuate =
     R"("event-type":"io.shop.OrderCreated","DESTINATION":"io.shop.Order",)"
     R"("ID":"0000016ff2d4d9b0-0242ac1200090000"}})";
 
-TopicRules strict() {
-  TopicRules out = rules();
-  out.topic.strict = true;
-  return out;
-}
-
 }  // namespace
 
 TEST_CASE("each framework's messages are recognised alone and by name, strict and permissive") {
   const std::vector<std::pair<EnvelopeKind, event::Record>> all{
       {EnvelopeKind::cap, with_headers(cap())},
-      {EnvelopeKind::axon, with_headers(axon())},
+      {EnvelopeKind::axon, record_of(axon())},
       {EnvelopeKind::nservicebus, with_headers(nservicebus())},
       {EnvelopeKind::masstransit, with_headers(masstransit())},
       {EnvelopeKind::wolverine, with_headers(wolverine())},
       {EnvelopeKind::eventuate, record(eventuate)}};
   for (const auto& [kind, record] : all) {
     const std::string id = Outcome{record}.id();
-    CHECK(Outcome{record, strict()}.id() == id);
+    CHECK(Outcome{record, strict_rules()}.id() == id);
     CHECK(Outcome{record, rules(kind)}.id() == id);
     for (const auto& [other, of_other] : all) {
       INFO("by the rules of " << static_cast<int>(kind) << ", of " << static_cast<int>(other));
@@ -88,16 +78,35 @@ TEST_CASE("a message of CAP has its snowflake as id, within its topic") {
 }
 
 TEST_CASE("an event of Axon has its binary timestamp") {
-  const Outcome outcome{with_headers(axon())};
+  WrittenRecord written = axon();
+  const Outcome outcome{record_of(written), strict_rules()};
   CHECK(outcome.id() == "8c3f0a1e-55f3-4b29-9d06-3d5a4f1d8f11");
   CHECK(outcome.event().event_type == "com.shop.OrderPlaced");
   CHECK(outcome.event().subject == "order-7"sv);
-  CHECK(outcome.event().occurred_at == 0x018F346D34FA * 1000);
-  Headers without = axon();
-  without[3].value = "\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF"sv;
-  CHECK_FALSE(Outcome{with_headers(without)}.event().occurred_at);
-  without[3].value = "1714564800250"sv;
-  CHECK_FALSE(Outcome{with_headers(without)}.event().occurred_at);
+  CHECK(outcome.event().occurred_at == 1714564800250000);
+  const auto timestamp =
+      std::find_if(written.headers.begin(), written.headers.end(),
+                   [](const event::Header& header) { return header.name == "axon-message-timestamp"; });
+  for (const std::string_view other : {"\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF"sv, "1714564800250"sv}) {
+    timestamp->value = other;
+    CHECK_FALSE(Outcome{record_of(written)}.event().occurred_at);
+  }
+}
+
+TEST_CASE("a message of Spring Kafka has its class as type, and its id where the application put it") {
+  for (const WrittenRecord& written : {spring(), spring_with_json_headers()}) {
+    TopicRules by = custom_rules({.id = "header:eventId", .type = "header:__TypeId__", .source = {}, .subject = {},
+                                  .time = {}});
+    by.topic.strict = true;
+    const Outcome outcome{record_of(written), by};
+    CHECK(outcome.id() == a_uuid);
+    CHECK(outcome.event().event_type == "com.shop.OrderPlaced");
+    CHECK(outcome.event().payload == R"({"orderId":"order-7","amount":12})"sv);
+    CHECK(Outcome{record_of(written)}.reason() == "no_id");
+    CHECK(Outcome{record_of(written), rules(EnvelopeKind::automatic, config::OnMissingId::position)}
+              .event()
+              .event_type == "com.shop.OrderPlaced");
+  }
 }
 
 TEST_CASE("the type of a message of NServiceBus is its own class, without assembly and base classes") {
@@ -146,12 +155,12 @@ TEST_CASE("a message of Eventuate has its id and attributes in its value") {
 TEST_CASE("under strict a message without its type is quarantined") {
   for (const auto& [mark, id] : {std::pair{"cap-msg-id"sv, "1"sv}, {"axon-message-id"sv, a_uuid},
                                  {"NServiceBus.MessageId"sv, a_uuid}}) {
-    CHECK(Outcome{with_headers({{mark, id}}), strict()}.reason() == "undecodable");
+    CHECK(Outcome{with_headers({{mark, id}}), strict_rules()}.reason() == "undecodable");
     CHECK(Outcome{with_headers({{mark, id}})}.event().event_type == "orders");
     CHECK(Outcome{with_headers({{mark, std::nullopt}})}.reason() == "no_id");
     CHECK(Outcome{with_headers({{mark, "a\0b"sv}})}.reason() == "bad_id");
   }
-  CHECK(Outcome{record(R"({"payload":"","headers":{"ID":"1"}})"), strict()}.reason() == "undecodable");
+  CHECK(Outcome{record(R"({"payload":"","headers":{"ID":"1"}})"), strict_rules()}.reason() == "undecodable");
 }
 
 TEST_CASE("the frameworks' headers are read as JSON strings, too, as old Spring versions forward them") {

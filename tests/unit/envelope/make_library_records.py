@@ -1,52 +1,67 @@
 #!/usr/bin/env python3
-"""Writes library_records.hpp: the bytes that CloudEvents' own libraries write for Kafka.
+"""Writes library_records.hpp: the bytes that the systems' own libraries write for Kafka.
 
-Needs the packages cloudevents 1.12.0 (PyPI) and cloudevents 10.0.0 (npm), both on their usual paths:
-  python3 tests/unit/envelope/make_library_records.py > tests/unit/envelope/library_records.hpp
+usage: python3 make_library_records.py
+
+Needs the packages cloudevents 1.12.0 (PyPI) and cloudevents 10.0.0 (npm) on their usual paths, Java 17, Maven 3 and Go
+1.24. The packages of Maven and Go stand below, and are fetched.
+
+The libraries of MassTransit, NServiceBus, Wolverine and CAP come from NuGet, which was not at hand: their records in
+frameworks_test.cpp are composed by hand.
 """
 import json
+import pathlib
 import subprocess
+import sys
 
-from cloudevents.http import CloudEvent
-from cloudevents.kafka import to_binary, to_structured
+HERE = pathlib.Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+from records_header import header, record  # noqa: E402
+from run_go import run_go  # noqa: E402
+from run_java import run_java  # noqa: E402
+
+ARTIFACTS = ["org.springframework.kafka:spring-kafka:4.1.1", "tools.jackson.core:jackson-databind:3.1.3",
+             "com.fasterxml.jackson.core:jackson-databind:2.21.3",
+             "com.fasterxml.jackson.datatype:jackson-datatype-jsr310:2.21.3", "org.axonframework:axon-messaging:4.13.0",
+             "io.cloudevents:cloudevents-kafka:4.0.1", "io.cloudevents:cloudevents-json-jackson:4.0.1"]
+MODULES = ["github.com/cloudevents/sdk-go/protocol/kafka_sarama/v2@v2.15.2",
+           "github.com/cloudevents/sdk-go/v2@v2.15.2", "github.com/dapr/components-contrib/pubsub@v1.16.1"]
 
 ATTRIBUTES = {"id": "A234-1234-1234", "source": "/mycontext", "type": "com.example.order", "subject": "order-7",
               "time": "2024-05-01T12:00:00.25Z", "datacontenttype": "application/json"}
 
 JAVASCRIPT = """
 const {CloudEvent, Kafka} = require('cloudevents');
+const hex = (text) => Buffer.from(text).toString('hex');
 const event = new CloudEvent({...%s, partitionkey: 'k-1', data: {a: 1}});
-for (const mode of [Kafka.binary, Kafka.structured]) {
+for (const [name, mode] of [['javascript_binary', Kafka.binary], ['javascript_structured', Kafka.structured]]) {
   const {headers, value} = mode(event);
-  console.log(JSON.stringify({headers, value: typeof value === 'string' ? value : JSON.stringify(value)}));
+  // Headers that are undefined are not sent.
+  const sent = Object.entries(headers).filter(([, text]) => text !== undefined);
+  console.log(JSON.stringify({name, headers: sent.map(([key, text]) => [key, hex(text)]),
+                              value: hex(typeof value === 'string' ? value : JSON.stringify(value))}));
 }
 """ % json.dumps(ATTRIBUTES)
 
 
-def literal(text):
-    return "\n      ".join('R"(' + text[at:at + 100] + ')"' for at in range(0, len(text), 100))
-
-
-def record(name, headers, value):
-    # Headers that are undefined in JavaScript are not sent.
-    pairs = [(header, text) for header, text in headers.items() if text is not None]
-    lines = ",\n".join('       {"%s", "%s"}' % pair for pair in pairs)
-    return "inline LibraryRecord %s() {\n  return {\n      {\n%s},\n      %s};\n}\n" % (name, lines, literal(value))
+def python_records():
+    from cloudevents.http import CloudEvent
+    from cloudevents.kafka import to_binary, to_structured
+    event = CloudEvent(ATTRIBUTES, {"a": 1})
+    for name, mode in (("python_binary", to_binary), ("python_structured", to_structured)):
+        message = mode(event)
+        headers = [(key, text.hex()) for key, text in message.headers.items()]
+        yield {"name": name, "headers": headers, "value": message.value.hex()}
 
 
 def main():
-    event = CloudEvent(ATTRIBUTES, {"a": 1})
-    print("// Written by make_library_records.py.\n#pragma once\n#include \"records.hpp\"\n")
-    print("namespace inboxd::envelope::test {\n")
-    print("struct LibraryRecord {\n  Headers headers;\n  std::string_view value;\n};\n")
-    for name, mode in (("python_binary", to_binary), ("python_structured", to_structured)):
-        message = mode(event)
-        print(record(name, {key: text.decode() for key, text in message.headers.items()}, message.value.decode()))
-    lines = subprocess.run(["node", "-e", JAVASCRIPT], check=True, capture_output=True, text=True).stdout.splitlines()
-    for name, line in zip(("javascript_binary", "javascript_structured"), lines):
-        message = json.loads(line)
-        print(record(name, message["headers"], message["value"]))
-    print("}  // namespace inboxd::envelope::test")
+    lines = subprocess.run(["node", "-e", JAVASCRIPT], check=True, stdout=subprocess.PIPE, text=True).stdout
+    lines += run_java(HERE / "writers" / "Records.java", ARTIFACTS)
+    lines += run_go(HERE / "writers" / "records.go", MODULES)
+    records = [*python_records(), *map(json.loads, lines.splitlines())]
+    text = header("make_library_records.py", "".join(map(record, records)))
+    (HERE / "library_records.hpp").write_text(text)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -31,6 +31,19 @@ inline event::Record with_headers(Headers headers, event::MaybeBytes payload = R
   return out;
 }
 
+/// A record as another system's library wrote it: library_records.hpp, debezium_records.hpp.
+struct WrittenRecord {
+  Headers headers;
+  event::MaybeBytes value;
+  event::MaybeBytes key = "k-1";
+};
+
+inline event::Record record_of(const WrittenRecord& written) {
+  event::Record out = record(written.value, written.key);
+  out.headers = written.headers;
+  return out;
+}
+
 inline TopicRules rules(config::EnvelopeKind envelope = config::EnvelopeKind::automatic,
                         config::OnMissingId on_missing_id = config::OnMissingId::quarantine) {
   TopicRules out;
@@ -39,6 +52,12 @@ inline TopicRules rules(config::EnvelopeKind envelope = config::EnvelopeKind::au
   out.topic.on_missing_id = on_missing_id;
   out.name_space = "prod";
   out.incarnation = "Zx9";
+  return out;
+}
+
+inline TopicRules strict_rules(config::EnvelopeKind envelope = config::EnvelopeKind::automatic) {
+  TopicRules out = rules(envelope);
+  out.topic.strict = true;
   return out;
 }
 
