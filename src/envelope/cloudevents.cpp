@@ -96,6 +96,10 @@ void take_attributes(const Input& in, const Attributes& found, Reading& out) {
   if (found[time].is_text()) out.occurred_at = parse_rfc3339(found[time].text);
   require(in, out, found[specversion].is_text(), "a CloudEvent without specversion");
   require_identity(in, out);
+  if (!out.type || !out.type->starts_with("io.debezium.")) return;
+  // Debezium's converter makes the id of the position in the database's log, which rows may share.
+  identify_by_row(in, out);
+  if (!out.key) out.complain(Rejection::no_id, "a change event without a key: rows may share its CloudEvents id");
 }
 
 /// Whether the value has all that makes JSON a CloudEvent; if not, `why` says so.

@@ -172,6 +172,12 @@ void take_time(const Source& source, const Change& change, Reading& out) {
 
 }  // namespace
 
+void identify_by_row(const Input& in, Reading& out) {
+  out.uniqueness = Uniqueness::topic_key_and_id;
+  out.key = key_of(in);
+  if (out.key && out.key->size() <= max_attribute && base::is_database_text(*out.key)) out.subject = out.key;
+}
+
 bool read_debezium(const Input& in, Reading& out, std::string* why) {
   if (!in.value()) return no_match(why, "the value is null");
   if (!mentions_key(*in.value(), "ts_ms", '_')) return no_match(why, "the value has no \"ts_ms\"");
@@ -186,12 +192,10 @@ bool read_debezium(const Input& in, Reading& out, std::string* why) {
   const Connector* const connector = find_connector(member(change.source, "connector"));
   const Source source = read_source(change.source, connector);
   say(why, "the value is JSON with op, source and ts_ms");
-  out.uniqueness = Uniqueness::topic_key_and_id;
-  out.key = key_of(in);
+  identify_by_row(in, out);
   take_position(in, connector, source, change, out);
   out.type = type_of(source, change.op, in.arena);
   if (is_set(source.name)) out.source = string_in(source.name, in.arena);
-  if (out.key && out.key->size() <= max_attribute && base::is_database_text(*out.key)) out.subject = out.key;
   out.digest = digest_of_change(out.key, json);
   take_time(source, change, out);
   require(in, out, is_set(source.table), "a change event without source.table");

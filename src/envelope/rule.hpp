@@ -105,6 +105,10 @@ constexpr std::size_t max_attribute = 1024;
 /// key itself is always kept.
 event::MaybeBytes key_as_subject(const Input& in);
 
+/// For a change event of Debezium: its id is unique together with its topic and its row's key, which becomes the
+/// subject.
+void identify_by_row(const Input& in, Reading& out);
+
 /// Untrusted text in a sentence: shortened, escaped and quoted.
 struct Quoted {
   std::string_view text;

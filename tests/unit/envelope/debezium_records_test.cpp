@@ -65,6 +65,24 @@ TEST_CASE("a message in the database's log has no table, and the tombstone after
   CHECK(Outcome{record_of(debezium_tombstone()), rules(EnvelopeKind::debezium)}.is_skipped());
 }
 
+// Debezium gives all rows of a snapshot the same CloudEvents id.
+TEST_CASE("changes that Debezium writes as CloudEvents are told apart by their row's key") {
+  const Outcome first{record_of(cloudevent_of_snapshot()), strict_rules()};
+  const Outcome second{record_of(cloudevent_of_snapshot_of_another_row()), strict_rules()};
+  const Outcome insert{record_of(cloudevent_of_insert()), strict_rules()};
+  CHECK(first.event().source_id == second.event().source_id);
+  CHECK(first.id() != second.id());
+  CHECK(insert.event().event_type == "io.debezium.connector.postgresql.DataChangeEvent");
+  CHECK(insert.event().source == "/debezium/postgresql/dbserver1"sv);
+  CHECK(insert.event().subject == R"({"id":1004})"sv);
+  WrittenRecord with_schema = cloudevent_of_insert();
+  with_schema.key = debezium_insert_with_schema().key;
+  CHECK(Outcome{record_of(with_schema), rules(EnvelopeKind::cloudevents)}.id() == insert.id());
+  with_schema.key = std::nullopt;
+  CHECK(Outcome{record_of(with_schema)}.rejection() ==
+        "no_id: a change event without a key: rows may share its CloudEvents id");
+}
+
 TEST_CASE("an outbox row that Debezium routes is the same event by each of Kafka Connect's converters") {
   for (const WrittenRecord& written : {outbox(), outbox_in_json(), outbox_with_schema()}) {
     const Outcome outcome{record_of(written), strict_rules()};
