@@ -73,8 +73,9 @@ void SampleReader::check_parts(const Node& node, const std::string& key, const c
     }
   };
   if (!is_local) {
-    refuse({"id", "type", "deliver_at"}, "is an argument of inbox.enqueue, for topics with source: local; give a record "
-                                         "of Kafka the headers or the value that its envelope reads");
+    refuse({"id", "type", "deliver_at"},
+           "is an argument of inbox.enqueue, for topics with source: local; give a record of Kafka the headers or the "
+           "value that its envelope reads");
   } else if (is_request) {
     refuse({"id", "type", "deliver_at", "key", "key_hex", "partition", "offset", "timestamp"},
            "a request has headers and a value, its body; give them what the topic's rules read");

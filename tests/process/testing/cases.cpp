@@ -62,8 +62,8 @@ cases:
                                ContainsSubstring("record 2, type: expected \"other\", got \"orders\"") &&
                                ContainsSubstring("record 2: expected not for handler first, got done") &&
                                ContainsSubstring("handler placed: expected done, got no event: the event's type "
-                                                 "\"orders\" is not in its subscribe.types (OrderPlaced); handlers that got "
-                                                 "it: first") &&
+                                                 "\"orders\" is not in its subscribe.types (OrderPlaced); handlers "
+                                                 "that got it: first") &&
                                ContainsSubstring("\n3 passed, 1 failed\n"));
 }
 
