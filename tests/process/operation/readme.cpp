@@ -14,9 +14,9 @@ namespace {
 
 using Places = std::vector<std::pair<std::string, std::string>>;
 
-/// README's first block of that language after that text, with these replacements.
+/// The first block of that language, with these replacements: of README, or behind a text of the page of first files.
 std::string shown(const std::string& language, const Places& places = {}, const std::string& behind = "") {
-  std::string out = fenced_block(read_file(INBOXD_README), language, behind);
+  std::string out = fenced_block(read_file(behind.empty() ? INBOXD_README : INBOXD_FIRST_FILES), language, behind);
   for (const auto& [from, to] : places) {
     const auto at = out.find(from);
     INFO(from << " in\n" << out);
@@ -58,7 +58,7 @@ TEST_CASE("README's record, typed into a console producer, is a row of README's 
   CHECK(session.text("select concat_ws(' ', order_id, amount) from receipt") == "A-1 12.5");
 }
 
-TEST_CASE("README's three files have different admin ports and groups") {
+TEST_CASE("README's first file and the two of the next page have different admin ports and groups") {
   std::set<std::string> ports, groups;
   const auto value = [](const std::string& file, const std::string& key, const std::string& otherwise) {
     const auto at = file.find(key);
@@ -92,7 +92,7 @@ TEST_CASE("README's first table and file give each order one row") {
 
 namespace {
 
-/// README's handler after that text, with an order that its code gets.
+/// The handler after that text, with an order that its code gets.
 struct Quickstart {
   Quickstart(std::string text, std::string group) : behind{std::move(text)}, places{{"group: " + group, ""}} {
     places[0].second = "group: " + fixture.config.group;
@@ -124,7 +124,7 @@ struct Quickstart {
 
 }  // namespace
 
-TEST_CASE("README's application in Flask gets an order") {
+TEST_CASE("the application in Flask of the first files gets an order") {
   Quickstart test{"**An application beside", "notifications"};
   std::ofstream{test.folder / "notify.py"} << shown("python", {}, test.behind);
   auto programs = run_to_end({.arguments = {INBOXD_SERVICES_SETUP}}, milliseconds{300'000}).out;
@@ -138,7 +138,7 @@ TEST_CASE("README's application in Flask gets an order") {
   CHECK(read_file(test.folder / "out").find("0a000000-0000-4000-8000-000000000001 A-1\n") != std::string::npos);
 }
 
-TEST_CASE("README's program in Python gets an order") {
+TEST_CASE("the program in Python of the first files gets an order") {
   Quickstart test{"**A program**", "mails"};
   const auto program = test.folder / "mail.py";
   std::ofstream{program} << shown("python", {}, test.behind);
