@@ -68,6 +68,7 @@ AdminPort::AdminPort(const config::Settings& settings, operations::RunningDaemon
       daemon_{daemon},
       log_{log},
       gate_{settings_, page_key_.text()},
+      plans_{static_cast<std::size_t>(settings_.plans), settings_.plan_age},
       operations_{operations::operations()},
       openapi_{openapi_text()},
       connection_{database_, "admin", watchdog_, log},
@@ -170,7 +171,8 @@ AdminPort::Outcome AdminPort::respond_to_operation(const HttpRequest& request, c
   return LaneWork{
       is_quick ? reading_lane : operating_lane,
       [this, &operation, arguments = std::move(arguments).value(),
-       caller = Caller{gate_.actor_of(request), has_token(request), std::move(plan)}](
+       caller = Caller{gate_.actor_of(request), has_token(request),
+                       !gate_.refuse_unauthorised(request, operations::Permission::change), std::move(plan)}](
           const std::atomic<bool>& nobody_waits) {
         return operate(operation, arguments, caller, nobody_waits);
       },
@@ -228,7 +230,9 @@ HttpResponse AdminPort::operate(const operations::Operation& operation, const op
   if (is_dry_run && answer.code == base::ExitCode::done && !answer.plan.is_null()) {
     answer.document[plan_name] = plans_.keep(change, std::move(answer.plan), Plans::Clock::now());
   }
-  return response_of(operation, answer);
+  HttpResponse out = response_of(operation, answer);
+  out.headers.emplace_back("Inboxd-May-Change", caller.may_change ? "yes" : "no");  // the page hides its buttons
+  return out;
 }
 
 }  // namespace inboxd::admin

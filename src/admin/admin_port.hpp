@@ -42,6 +42,7 @@ class AdminPort final {
   struct Caller {
     std::string actor;
     bool has_token = false;  ///< a valid token: the gate refuses others
+    bool may_change = false;
     std::string plan = {};   ///< its name; empty: none
   };
   HttpResponse operate(const operations::Operation& operation, const operations::Arguments& arguments,

@@ -7,7 +7,7 @@
 namespace inboxd::admin {
 
 void Plans::drop_old(Clock::time_point now) {
-  while (!plans_.empty() && plans_.front().kept_at + max_age <= now) plans_.pop_front();
+  while (!plans_.empty() && plans_.front().kept_at + max_age_ <= now) plans_.pop_front();
 }
 
 std::string Plans::keep(const std::string& change, operations::Document plan, Clock::time_point now) {
@@ -16,7 +16,7 @@ std::string Plans::keep(const std::string& change, operations::Document plan, Cl
   const base::Lock lock{mutex_};
   drop_old(now);
   plans_.push_back(std::move(kept));
-  while (plans_.size() > max_plans) plans_.pop_front();
+  while (plans_.size() > max_plans_) plans_.pop_front();
   return name;
 }
 

@@ -14,8 +14,8 @@ namespace inboxd::admin {
 class Plans final {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t max_plans = 8;  ///< the oldest goes first
-  static constexpr std::chrono::minutes max_age{15};
+  /// Of more than `max_plans` the oldest goes first.
+  Plans(std::size_t max_plans, std::chrono::milliseconds max_age) : max_plans_{max_plans}, max_age_{max_age} {}
 
   /// Returns the plan's name. `change`: operation and arguments.
   std::string keep(const std::string& change, operations::Document plan, Clock::time_point now);
@@ -34,6 +34,8 @@ class Plans final {
 
   void drop_old(Clock::time_point now) REQUIRES(mutex_);
 
+  const std::size_t max_plans_;
+  const std::chrono::milliseconds max_age_;
   base::Mutex mutex_;
   std::deque<Plan> plans_ GUARDED_BY(mutex_);  ///< oldest first
 };

@@ -408,6 +408,8 @@ struct Admin {
   milliseconds receive_timeout{5'000};
   milliseconds answer_timeout{30'000};
   milliseconds idle_timeout{60'000};
+  int plans = 8;                               ///< of dry runs, which a change may name
+  milliseconds plan_age{15 * 60'000};
   bool is_off() const { return listen == "off" && socket.empty(); }
   bool operator==(const Admin&) const = default;
 };

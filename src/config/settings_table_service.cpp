@@ -145,6 +145,11 @@ void add_admin(std::vector<Row<Settings>>& rows) {
       &Admin::answer_timeout);
   add(duration("admin.idle_timeout", second, hour, "How long a connection stays open between two requests."),
       &Admin::idle_timeout);
+  add(number("admin.plans", 1, 100,
+             "How many dry runs over HTTP are remembered, for the changes that name them as plan; a further one "
+             "replaces the oldest. One takes up to 16 MB, with a million rows."),
+      &Admin::plans);
+  add(duration("admin.plan_age", second, day, "How long a dry run is remembered; then repeat it."), &Admin::plan_age);
 }
 
 void add_tracing(std::vector<Row<Settings>>& rows) {

@@ -10,7 +10,8 @@ namespace inboxd::support {
 /// A running daemon with the operators' page, and a browser. Change `admin.config` before `start`.
 class PageFixture final {
  public:
-  explicit PageFixture(int partitions = 1, const std::string& more = "") : admin{partitions, more} {}
+  explicit PageFixture(int partitions = 1, const std::string& more = "", const std::string& database_url = "")
+      : admin{partitions, more, database_url} {}
 
   AdminFixture admin;
   std::unique_ptr<DaemonProcess> daemon;
