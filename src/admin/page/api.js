@@ -12,8 +12,11 @@ export class ApiError extends Error {
 const max_wait_ms = 60_000;  // a daemon that is suspended never answers
 const stored = (name) => sessionStorage.getItem('inboxd.' + name) ?? '';
 
-/** The shell's: called when a change is refused, and when the token is none of the daemon's (any more). */
-export const access = {refused: () => {}};
+/**
+ * The shell's. `refused`: a change is refused, or the token is none of the daemon's (any more). `told`: whether the caller
+ * may change anything.
+ */
+export const access = {refused: () => {}, told: () => {}};
 
 export const hasToken = () => stored('token') !== '';
 export const actor = () => stored('actor');
@@ -43,6 +46,7 @@ async function ask(path, options) {
   let document = null;
   try {
     response = await fetch(path.slice(1), {...options, headers, signal, cache: 'no-store', credentials: 'same-origin'});
+    access.told(response.headers.get('Inboxd-May-Change') !== 'no');
     document = await response.json().catch((error) => {
       if (error.name === 'AbortError') throw error;
       return null;

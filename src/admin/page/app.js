@@ -67,6 +67,9 @@ function showWayIn(message) {
 
 const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (text.endsWith('.') ? '' : '.');
 
+// A reader has no buttons of changes. Without a token they stay: they ask for one.
+access.told = (mayChange) => document.documentElement.classList.toggle('reader', !mayChange && hasToken());
+
 access.refused = (error) => {
   showWho();
   showWayIn(error.message);

@@ -65,7 +65,8 @@ function boxOfAll(rows, {ids, idOf, change}) {
 }
 
 /** A button that runs `work`; it cannot be pressed again meanwhile. */
-export const button = (label, work, attributes = {}) => h('button', {type: 'button', ...attributes, onclick: async ({currentTarget}) => {
+/** A label that ends with … is a change, which readers do not see. */
+export const button = (label, work, attributes = {}) => h('button', {type: 'button', class: label.endsWith('…') ? 'changes' : null, ...attributes, onclick: async ({currentTarget}) => {
   currentTarget.disabled = true;
   try {
     await work();

@@ -84,7 +84,7 @@ export function remedyButtons(remedy) {
   return found.flatMap(({verb, given, command}) => {
     const act = () => confirmChange({title: textOf(verb, given), path: '/v1/' + verb.replace(' ', '/'), arguments: given, verb: labels[verb], describe: factsOf, done: factsOf});
     if (verb in changes) {
-      return [h('button', {type: 'button', 'data-command': command, onclick: act}, labels[verb] + '…')];
+      return [h('button', {type: 'button', class: 'changes', 'data-command': command, onclick: act}, labels[verb] + '…')];
     }
     return screens.some(({name}) => name === lists[verb]) ? [h('a', {class: 'button', href: addressOf(lists[verb], given)}, 'Show')] : [];
   });

@@ -44,8 +44,16 @@ function findings(status) {
   const crashed = crashesOf(status).map(({host, process_id, last_seen_at, trouble}) => ({
     severity: 'remark', kind: 'crash', since: last_seen_at, remedy: null,
     message: `${host} (process ${process_id}) went away without a word` + (trouble ? '\n' + trouble : '')}));
-  const all = [...status.findings, ...crashed];
+  const all = [...status.findings.flatMap((finding) => finding.kind === 'partition_halted' ? halted(status, finding) : [finding]), ...crashed];
   return all.length === 0 ? null : h('section', {class: 'cards', 'aria-label': 'Findings'}, all.map(card));
+}
+
+/** Each halted partition with its reason; beyond some, their number alone. */
+function halted({topics}, finding) {
+  const each = topics.filter(({halted_reason: reason}) => reason !== null);
+  if (each.length === 0 || each.length > 5) return [finding];
+  return each.map(({topic, partition, halted_reason: reason, halted_at: since, what_to_do: remedy}) =>
+    ({...finding, message: `${topic}/${partition} is halted\n${reason}`, since, remedy: remedy ?? finding.remedy}));
 }
 
 /** The first line says what; the rest is an error, verbatim. */
