@@ -33,7 +33,9 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers = {};
   bool is_page = false;  ///< a file of the page, which may load the page's other files and ask this port
-  std::string outcome = {};  ///< not sent: for HttpServer::Answered, if the status does not tell it
+  // Not sent, for HttpServer::Answered.
+  std::string outcome = {};   ///< if the status does not tell it
+  std::string event_id = {};  ///< that the refusal is about
 };
 
 /// `Not Found`.
@@ -68,8 +70,9 @@ class RequestReader final {
   /// Whether a part of a request has arrived.
   bool has_begun() const { return !buffer_.empty(); }
 
-  /// The request as far as it has been read.
+  /// The request as far as it has been read, and the size that it gives its body.
   const HttpRequest& request() const { return request_; }
+  std::size_t body_bytes() const { return body_size_; }
   /// The complete request; the reader continues with the bytes after it.
   HttpRequest next();
   const HttpResponse& problem() const { return problem_; }

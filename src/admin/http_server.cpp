@@ -133,6 +133,7 @@ void HttpServer::accept_from(const Listener& listener) {
     connections_.emplace(next_id_++, new Connection{Stream{std::move(socket), std::move(session)},
                                                     std::move(peer),
                                                     {},
+                                                    0,
                                                     RequestReader{limits_.request},
                                                     Connection::State::receiving,
                                                     now + limits_.receive,
@@ -205,6 +206,7 @@ void HttpServer::next_request(std::uint64_t id, Connection& connection) {
   HttpRequest request = connection.reader.next();
   request.peer = connection.peer;
   connection.path = request.path;
+  connection.body_bytes = request.body.size();
   connection.keep_alive = request.keep_alive;
   connection.without_body = request.method == "HEAD";
   connection.heard = Clock::now();
@@ -301,6 +303,7 @@ void HttpServer::answer_unread(std::uint64_t id, Connection& connection, const H
   ++counts_.malformed;
   connection.keep_alive = false;
   connection.path = connection.reader.request().path;
+  connection.body_bytes = connection.reader.body_bytes();
   answer(id, connection, response);
 }
 
@@ -375,7 +378,7 @@ void HttpServer::end_late(Clock::time_point now) {
 }
 
 void HttpServer::note(const Connection& connection, const HttpResponse* response) const {
-  if (answered_) answered_({connection.path, connection.peer, response});
+  if (answered_) answered_({connection.path, connection.body_bytes, connection.peer, response});
 }
 
 /// The client goes, perhaps before its answer.

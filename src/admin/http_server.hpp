@@ -60,6 +60,7 @@ class HttpServer final {
   /// The answer that a request really got; null: its client left before.
   struct Answer {
     const std::string& path;
+    std::size_t body_bytes;
     const Peer& peer;
     const HttpResponse* response;
   };
@@ -107,7 +108,8 @@ class HttpServer final {
 
     Stream stream;
     Peer peer;
-    std::string path;  ///< of the last request
+    std::string path;            ///< of the last request
+    std::size_t body_bytes = 0;  ///< likewise
     RequestReader reader;
     State state = State::receiving;
     Clock::time_point deadline;

@@ -487,8 +487,8 @@ constexpr LogMessage messages[] = {
      "Events over HTTP could not be staged; their senders were told to repeat them.", "Check the database."},
     {"webhook.listening", info, "webhook: listening", "The port of ingest.listen takes events."},
     {"webhook.refused", warn, "webhook: request refused",
-     "The sender got the reason. A line for each topic and status in 30 s; a metric counts all requests.",
-     "401: compare token or secret with the sender's. 409: an id for two events. 429, 503: see ingest.http, database."},
+     "The sender got the reason; bytes: of the body. A line for each topic and status in 30 s; a metric counts all.",
+     "401: compare token or secret. 409: event_id came for two events. 413, 429: see ingest.http. 503: see database."},
 };
 
 static_assert(std::ranges::adjacent_find(messages, std::greater_equal{}, &LogMessage::slug) == std::end(messages));

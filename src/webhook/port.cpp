@@ -170,7 +170,11 @@ void Port::note(const admin::HttpServer::Answer& answer) {
   if (answer.response == nullptr || answer.response->status < 400) return;
   const std::string status = std::to_string(answer.response->status);
   if (repeats_.is_news(topic + " " + status)) {
-    log_.warn("webhook.refused", {{"topic", topic}, {"status", status}, {"client", answer.peer.name}});
+    log_.warn("webhook.refused", {{"topic", topic},
+                                  {"status", status},
+                                  {"client", answer.peer.name},
+                                  {"bytes", answer.body_bytes},
+                                  {"event_id", answer.response->event_id}});
   }
 }
 

@@ -24,9 +24,11 @@ std::string document_of(const event::Event& event, bool is_repeated) {
 admin::HttpResponse answer_to(const Posted& posted, const Receipt* receipts) {
   const Receipt* const end = receipts + posted.events.size();
   if (const auto* const conflict = std::find(receipts, end, Receipt::conflict); conflict != end) {
-    return admin::refusal(409, "event " + posted.events[static_cast<std::size_t>(conflict - receipts)].event_id.text() +
-                                   " is known with another payload or key, and nothing of this request was stored; "
-                                   "send each event with an id of its own");
+    const std::string id = posted.events[static_cast<std::size_t>(conflict - receipts)].event_id.text();
+    auto out = admin::refusal(409, "event " + id + " is known with another payload or key, and nothing of this request "
+                                   "was stored; send each event with an id of its own");
+    out.event_id = id;
+    return out;
   }
   std::string body;
   std::set<std::size_t> seen;

@@ -117,8 +117,8 @@ TEST_CASE("commands that look and change work without the secrets of senders, ha
   }
 }
 
-TEST_CASE("metrics count requests by topic and outcome") {
-  WebhookFixture fixture;
+TEST_CASE("metrics count requests by topic and outcome, and the log names refusals without contents") {
+  WebhookFixture fixture{"{token: t0ken}", "body_limit: 2KiB"};
   const int admin = free_port();
   fixture.config.sections["admin"] = "listen: '127.0.0.1:" + std::to_string(admin) + "'";
   const auto daemon = fixture.start();
@@ -127,6 +127,7 @@ TEST_CASE("metrics count requests by topic and outcome") {
   fixture.send("one", "2");
   fixture.send("", "2");
   fixture.send("x", "2", {}, "unknown");
+  CHECK(fixture.send("large", std::string(3'000, 'x')).status == 413);
   RawConnection{fixture.port}.send("nonsense\r\n\r\n");
   const auto count = [&](const std::string& topic, const std::string& outcome) {
     return gauge(admin, "inboxd_ingest_http_requests_total{topic=\"" + topic + "\",outcome=\"" + outcome + "\"}");
@@ -135,11 +136,16 @@ TEST_CASE("metrics count requests by topic and outcome") {
   CHECK(count("hooks", "repeated") == 1);
   CHECK(count("hooks", "conflict") == 1);
   CHECK(count("hooks", "invalid") == 1);
+  CHECK(count("hooks", "too_large") == 1);
   CHECK(count("", "unknown_topic") == 1);
   CHECK(gauge(admin, "inboxd_ingest_http_waiting_requests") == 0);
-  wait_until("the malformed request is counted",
-             [&] { return gauge(admin, "inboxd_ingest_http_malformed_total") == 1; });
+  wait_until("the malformed request is counted", [&] { return count("", "invalid") == 1; });
+  CHECK(gauge(admin, "inboxd_ingest_http_malformed_total") == 2);
   fixture.wait_done(1);
+  const std::string id = fixture.database.text("select event_id from inbox.events");
+  CHECK_THAT(daemon->log(), ContainsSubstring("status=409 client=127.0.0.1 bytes=1 event_id=" + id));
+  CHECK_THAT(daemon->log(), ContainsSubstring("status=413 client=127.0.0.1 bytes=3000"));
+  CHECK_THAT(daemon->log(), !ContainsSubstring("xxx"));
 }
 
 TEST_CASE("ambiguous, endless and oversized requests are refused, and pipelined requests are answered in order") {
