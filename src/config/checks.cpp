@@ -237,18 +237,19 @@ void check_local(const Settings& settings, const Topic& topic, const std::string
     complain(reading, {key + ".pattern"}, "a local topic has a name; set name, or remove source: local");
   }
   const bool has_http = reading.mentioned.has(key + ".http");
-  for (const char* name : {".exclude", ".start", ".tombstones", ".value", ".key"}) {
+  for (const char* name : {".exclude", ".start", ".tombstones", ".key"}) {
     if (reading.mentioned.has(key + name)) {
       complain(reading, {key + name}, "no effect with source: local; remove this key");
     }
   }
-  for (const char* name : {".envelope", ".custom", ".on_missing_id", ".deliver_at", ".strict"}) {
+  for (const char* name : {".envelope", ".custom", ".on_missing_id", ".deliver_at", ".strict", ".value"}) {
     if (!has_http && reading.mentioned.has(key + name)) {
       complain(reading, {key + name}, "no effect with source: local, unless it has http; remove this key");
     }
   }
   if (!has_http) return;
   check_topic_http(settings, topic, key, reading);
+  check_format(topic.value, key + ".value", reading);
   check_custom(topic, key, reading);
 }
 

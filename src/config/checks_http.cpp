@@ -89,6 +89,9 @@ void check_topic_http(const Settings& settings, const Topic& topic, const std::s
     complain(reading, {key + ".envelope"},
              "over HTTP an event is read as auto, cloudevents or custom; use one of them");
   }
+  if (topic.value.kind != FormatKind::automatic && topic.value.kind != FormatKind::json) {
+    complain(reading, {key + ".value.format"}, "over HTTP a value is auto or json; use one of them");
+  }
   if (!settings.ingest.is_listening()) {  // another instance may listen
     reading.findings.warning(reading.mentioned.nearest(key + ".http"), key + ".http",
                              "no effect while ingest.listen is off");

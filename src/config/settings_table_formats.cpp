@@ -17,7 +17,8 @@ class FormatRows final {
                   "How the topic's " + part_ + "s are written. auto: as they come, and JSON is read as JSON; avro, "
                   "protobuf: decoded at ingest with the schema that the record names, or with schema_file; "
                   "json-schema: JSON after a schema's id, not validated; json: JSON, anything else goes to "
-                  "quarantine; text, bytes: decoded to a JSON string, bytes in base64."),
+                  "quarantine, or over HTTP gets 400; text, bytes: decoded to a JSON string, bytes in base64. With "
+                  "source: local, only json, and only for values that come over HTTP."),
            &Format::kind);
     add_of(choice("json", {"plain", "standard"},
                   "The JSON that is made of Avro and Protobuf. plain: for Avro bytes in base64, decimals and times as "

@@ -10,6 +10,7 @@
 #include "envelope/json.hpp"
 #include "envelope/place.hpp"
 #include "event/headers.hpp"
+#include "event/json_text.hpp"
 
 namespace inboxd::webhook {
 namespace {
@@ -86,6 +87,9 @@ class Reader final {
     }
     const std::string media = media_of(posted_.request);
     const std::string_view body = posted_.request.body;
+    if (endpoint_.http.scheme != SignatureScheme::none && media == "application/x-www-form-urlencoded") {
+      return admin::refusal(415, "the body is a form, not JSON; choose application/json in the webhook's settings");
+    }
     if (endpoint_.accepts_cloudevents) {
       if (media == "application/cloudevents-batch+json") return read_batch(max_events);
       if (media == structured) return read_structured(body);
@@ -218,6 +222,10 @@ class Reader final {
   /// Decodes an event as a record with these headers, and adds it with the headers that are kept.
   std::optional<HttpResponse> add(const envelope::TopicRules& rules, event::MaybeBytes key, std::string_view body,
                                   const Headers& kept, Headers read) {
+    if (auto problem = json_problem(body)) {
+      why_ = *std::move(problem);
+      return admin::refusal(400, why_ + "; send JSON");
+    }
     event::Record record;
     record.topic = posted_.topic;
     record.key = key;
@@ -233,6 +241,13 @@ class Reader final {
     event::Event& event = std::get<event::Event>(decoded);
     event.headers = kept.empty() ? event::MaybeBytes{} : event::pack_headers(kept, arena());
     return add_once(event);
+  }
+
+  std::optional<std::string> json_problem(std::string_view body) const {
+    if (endpoint_.rules.topic.value.kind != config::FormatKind::json) return std::nullopt;
+    const auto problem = event::json_in(body).problem;
+    if (problem == event::JsonProblem::none) return std::nullopt;
+    return "the payload is not JSON (topics[].value.format): " + std::string{event::sentence_of(problem)};
   }
 
   std::optional<HttpResponse> add_once(const event::Event& event) {

@@ -71,6 +71,7 @@ TEST_CASE("each refusal has its status and names the remedy") {
   WebhookFixture fixture{"{token: t0ken}", "body_limit: 2KiB", ", payload_limit: 1KiB"};
   fixture.config.topics.push_back(WebhookFixture::topic("other", "{token: [0ther, third]}"));
   fixture.config.topics.emplace_back("{name: closed, source: local}");
+  fixture.config.topics.push_back(WebhookFixture::topic("json", "{token: t0ken}", ", value: {format: json}"));
   const auto daemon = fixture.start();
   const auto refused = [&](const HttpAnswer& answer, int status, const std::string& remedy) {
     CAPTURE(answer.body);
@@ -89,6 +90,7 @@ TEST_CASE("each refusal has its status and names the remedy") {
   refused(fixture.send("x", "1", {"Origin: https://example.org"}), 403, "from web pages");
   refused(fixture.send("x", "1", {}, "unknown"), 404, "topics[].http");
   refused(fixture.send("x", "1", {}, "closed"), 404, "topics[].http");
+  refused(fixture.send("x", "a=b", {}, "json"), 400, "the payload is not JSON (topics[].value.format)");
   refused(get(fixture.port, "/"), 404, "/v1/topics/TOPIC/events");
   refused(get(fixture.port, "/v1/topics/hooks/events"), 405, "use POST");
   refused(fixture.send("x", std::string(3'000, 'x')), 413, "ingest.http.body_limit");

@@ -447,6 +447,11 @@ TEST_CASE("a topic that takes events over HTTP says who may post, and keeps no c
   refused("{open: true, headers: [cookie]}", "'cookie' is a credential, and never kept");
   refused("{open: true, headers: [Cookie]}", "is not a header's name in lower case");
   refused("{open: true}, envelope: debezium", "read as auto, cloudevents or custom");
+  CHECK(with("{open: true}", ", value: {format: json}").ok());
+  CHECK_THAT(problems(with("{open: true}", ", value: {format: text}")),
+             ContainsSubstring("topics[0].value.format: over HTTP a value is auto or json"));
+  CHECK_THAT(problems(with("{open: true}", ", value: {format: json, schema_file: a}")),
+             ContainsSubstring("a key here has no effect with this format"));
   CHECK_THAT(problems(load(with_topic("{name: a, http: {open: true}}"))),
              ContainsSubstring("topics[0].http: events over HTTP need source: local"));
   CHECK_THAT(everything_said(load(with_topic("{name: a, source: local, http: {open: true}}"))),

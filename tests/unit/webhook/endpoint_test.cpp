@@ -148,6 +148,27 @@ TEST_CASE("a plain event takes its id from Idempotency-Key, quoted or not, and i
   CHECK(uuid.event().event_id.text() == "11111111-1111-4111-8111-111111111111");
 }
 
+TEST_CASE("a form of a signed sender is refused, and with value.format: json any payload that is no JSON") {
+  const Headers form{{"content-type", "application/x-www-form-urlencoded"}, {"idempotency-key", "a"}};
+  for (const auto scheme : {config::SignatureScheme::github, config::SignatureScheme::stripe,
+                            config::SignatureScheme::standard_webhooks}) {
+    const auto found = read(form, "payload=%7B%7D", with_scheme(scheme));
+    CHECK(found.refused == 415);
+    CHECK_THAT(found.why, ContainsSubstring("choose application/json in the webhook's settings"));
+  }
+  CHECK(read(form, "a=b").refused == 0);
+  config::Topic topic;
+  topic.value.kind = config::FormatKind::json;
+  CHECK(read(form, "{}", topic).refused == 0);
+  for (const std::string body : {"a=b", "", "{", "\xff"}) {
+    const auto found = read(form, body, topic);
+    CHECK(found.refused == 400);
+    CHECK_THAT(found.why, ContainsSubstring("the payload is not JSON (topics[].value.format): "));
+  }
+  CHECK(read(binary, "text", topic).refused == 400);
+  CHECK(read({{"content-type", batch_type}}, "[" + cloudevent("1") + "]", topic).refused == 0);
+}
+
 TEST_CASE("each kind of sender has its id and type where its documentation says") {
   const auto github = read({{"x-github-delivery", "72d3162e-cc78-11e3-81ab-4c9367dc0958"}, {"x-github-event", "push"}},
                            R"({"zen": "x"})", with_scheme(config::SignatureScheme::github));
