@@ -92,6 +92,12 @@ void check_topic_http(const Settings& settings, const Topic& topic, const std::s
   if (topic.value.kind != FormatKind::automatic && topic.value.kind != FormatKind::json) {
     complain(reading, {key + ".value.format"}, "over HTTP a value is auto or json; use one of them");
   }
+  const bool is_above = topic.payload_limit > settings.ingest.http.body_limit;
+  if (settings.ingest.is_listening() && has(".payload_limit") && is_above) {
+    reading.findings.warning(reading.mentioned.nearest(key + ".payload_limit"), key + ".payload_limit",
+                             "requests above ingest.http.body_limit get 413 before this limit holds; raise that key, "
+                             "or lower this one");
+  }
   if (!settings.ingest.is_listening()) {  // another instance may listen
     reading.findings.warning(reading.mentioned.nearest(key + ".http"), key + ".http",
                              "no effect while ingest.listen is off");

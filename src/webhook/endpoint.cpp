@@ -65,7 +65,10 @@ std::string media_of(const HttpRequest& request) {
 
 HttpResponse rejected(const Endpoint& endpoint, const envelope::Rejected& why, bool is_cloudevent) {
   using envelope::Rejection;
-  if (why.reason == Rejection::too_large) return admin::refusal(413, why.detail + " (topics[].payload_limit)");
+  if (why.reason == Rejection::too_large) {  // the digest at the end is for quarantine
+    const std::string detail = why.detail.substr(0, why.detail.find("; digest "));
+    return admin::refusal(413, detail + "; raise topics[].payload_limit, or send less");
+  }
   if (why.reason != Rejection::no_id || is_cloudevent) {
     return admin::refusal(400, "the event cannot be read: " + why.detail);
   }

@@ -447,6 +447,9 @@ TEST_CASE("a topic that takes events over HTTP says who may post, and keeps no c
   refused("{open: true, headers: [cookie]}", "'cookie' is a credential, and never kept");
   refused("{open: true, headers: [Cookie]}", "is not a header's name in lower case");
   refused("{open: true}, envelope: debezium", "read as auto, cloudevents or custom");
+  CHECK_THAT(everything_said(with("{open: true}", ", payload_limit: 2MiB")),
+             ContainsSubstring("topics[0].payload_limit: requests above ingest.http.body_limit get 413"));
+  CHECK_THAT(everything_said(with("{open: true}", ", payload_limit: 1MiB")), !ContainsSubstring("payload_limit"));
   CHECK(with("{open: true}", ", value: {format: json}").ok());
   CHECK_THAT(problems(with("{open: true}", ", value: {format: text}")),
              ContainsSubstring("topics[0].value.format: over HTTP a value is auto or json"));

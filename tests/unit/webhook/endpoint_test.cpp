@@ -148,6 +148,15 @@ TEST_CASE("a plain event takes its id from Idempotency-Key, quoted or not, and i
   CHECK(uuid.event().event_id.text() == "11111111-1111-4111-8111-111111111111");
 }
 
+TEST_CASE("a payload above the limit is refused with the size, the limit and the key to raise") {
+  config::Topic topic;
+  topic.payload_limit = 10;
+  const auto found = read({{"idempotency-key", "a"}}, std::string(11, 'x'), topic);
+  CHECK(found.refused == 413);
+  CHECK_THAT(found.why, ContainsSubstring("the payload has 11 bytes, the topic's payload_limit is 10; raise "
+                                          "topics[].payload_limit") && !ContainsSubstring("digest"));
+}
+
 TEST_CASE("a form of a signed sender is refused, and with value.format: json any payload that is no JSON") {
   const Headers form{{"content-type", "application/x-www-form-urlencoded"}, {"idempotency-key", "a"}};
   for (const auto scheme : {config::SignatureScheme::github, config::SignatureScheme::stripe,
