@@ -93,7 +93,7 @@ from (values
   ('outbox_lane',         '',                                    'insert, update, delete'),
   ('outbox_waiting',      '',                                    'insert, update, delete'),
   ('relay',               '',                                    'update'),
-  ('local_topic',         'insert, update (payload_limit, deliver_at_limit)', ''),
+  ('local_topic',         'insert, update (payload_limit, deliver_at_limit, id_decides)', ''),
   ('local_event',         'insert, delete',                      ''),
   ('local_reader',        'update',                              ''),
   ('audit',               'insert',                              'insert')) t(name, ingest, worker)

@@ -1,12 +1,12 @@
 -- Handles duplicates whose record differs from the stored event's. Returns the number of conflicts.
--- * Another digest: the record goes to quarantine as a conflict.
+-- * Another digest: the record goes to quarantine as a conflict, unless the ids of its local topic alone decide.
 -- * Another topic: each handler that subscribes to this topic, and did not subscribe to the earlier topics when the
 --   event came from them, gets the event once. If the event's day was dropped, which the ledger may outlive, the event
 --   is restored from this record: it has the same key and payload.
 --
 -- Locks: these ids' rows of ledger, in order of id; shared the advisory lock of op_dead_lock; the days of events (to
 -- read), so that inbox.drop_partition waits until the deliveries are visible. Indexes: primary keys of ledger and
--- also_seen; event_place.
+-- also_seen; event_place; unique key of local_topic.
 create or replace function inbox.handle_duplicates(
   p_routing_version bigint,
   l_id uuid[], l_shard int[], l_offset bigint[], l_digest bigint[],
@@ -47,7 +47,9 @@ begin
     select l.id, l.shard, l."offset", l.digest
     from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
     join inbox.ledger g on g.event_id = l.id
-    where g.digest <> l.digest)
+    where g.digest <> l.digest
+      and not exists (
+        select from inbox.local_topic t where t.shard_id = l.shard and t.shard_id = g.shard_id and t.id_decides))
   insert into inbox.quarantine (shard_id, "offset", reason, detail, event_id, key, payload, payload_size, digest,
                                 headers, kafka_timestamp)
   select c.shard, c."offset", 'conflict', 'this event id was stored before with another key or payload', c.id,

@@ -545,14 +545,15 @@ create table inbox.relay (
 insert into inbox.relay default values;
 
 -- Topics with `source: local`: their only shard, the limit for payload, key and headers of an event, and how far ahead
--- its deliver_at may be. Topics stay
--- declared when no configuration names them any more: another instance may still have them, and their events are
--- stored.
+-- its deliver_at may be. id_decides: an event with a known id of the topic is a duplicate, also if its key or payload
+-- differs. Topics stay declared when no configuration names them any more: another instance may still have them, and
+-- their events are stored.
 create table inbox.local_topic (
   topic            text primary key,
   shard_id         int not null unique,
   payload_limit    int not null check (payload_limit > 0),
-  deliver_at_limit interval not null
+  deliver_at_limit interval not null,
+  id_decides       boolean not null
 );
 
 -- Events that transactions have enqueued and that are not stored yet, in order of local_id. headers: packed, as in

@@ -20,6 +20,7 @@
 #include "inbox/repeated_registration.hpp"
 #include "operations/handler_agreement.hpp"
 #include "transaction/handler_transaction.hpp"
+#include "webhook/endpoint.hpp"
 
 namespace inboxd::daemon {
 namespace {
@@ -173,10 +174,13 @@ void look_at_limits(inbox::Connection& connection, int needed, base::Logger& log
 }
 
 std::vector<inbox::LocalTopic> local_topics_of(const config::Settings& settings) {
+  const webhook::Endpoints endpoints = webhook::endpoints_of(settings);
   std::vector<inbox::LocalTopic> out;
   for (const config::Topic& topic : settings.topics) {
     if (topic.source != config::Source::local) continue;
-    out.push_back({topic.name, static_cast<std::int64_t>(topic.payload_limit), topic.deliver_at_limit});
+    const auto endpoint = endpoints.find(topic.name);
+    const bool id_decides = endpoint != endpoints.end() && endpoint->second.id_decides;
+    out.push_back({topic.name, static_cast<std::int64_t>(topic.payload_limit), topic.deliver_at_limit, id_decides});
   }
   return out;
 }

@@ -23,13 +23,15 @@ std::optional<std::string> find_local_clash(Connection& connection, const std::v
 
 void declare_local(Connection& connection, const std::vector<LocalTopic>& topics) {
   if (topics.empty()) return;
-  ArrayParameter names{Type::text}, limits{Type::int4}, ahead{Type::int8};
+  ArrayParameter names{Type::text}, limits{Type::int4}, ahead{Type::int8}, id_decides{Type::text};
   for (const LocalTopic& topic : topics) {
     names.add(topic.topic);
     limits.add(static_cast<std::int32_t>(topic.payload_limit));
     ahead.add(topic.deliver_at_limit.count());
+    if (topic.id_decides) id_decides.add(topic.topic);
   }
-  connection.access().run(statements::local_declare, pqxx::params{names.finish(), limits.finish(), ahead.finish()});
+  connection.access().run(statements::local_declare,
+                          pqxx::params{names.finish(), limits.finish(), ahead.finish(), id_decides.finish()});
 }
 
 std::vector<LocalPosition> local_positions(Connection& connection) {

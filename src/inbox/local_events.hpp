@@ -21,6 +21,7 @@ struct LocalTopic {
   std::string topic;
   std::int64_t payload_limit = 0;
   std::chrono::milliseconds deliver_at_limit{0};
+  bool id_decides = false;  ///< another payload under a known id of the topic is a repetition, too
 };
 /// A topic that was read from Kafka, if there is one: its name cannot be a local topic's, too.
 std::optional<std::string> find_local_clash(Connection& connection, const std::vector<LocalTopic>& topics);

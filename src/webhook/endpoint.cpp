@@ -284,6 +284,7 @@ Endpoint::Endpoint(const config::Topic& topic, const std::string& name_space) : 
   config::Topic& own = rules.topic;
   if (own.envelope != EnvelopeKind::custom) own.custom = rules_of(http.scheme);
   own.envelope = EnvelopeKind::custom;
+  id_decides = http.scheme == SignatureScheme::stripe && own.custom.id == "json:/id";
   for (std::string* place : {&own.custom.id, &own.custom.type, &own.custom.source, &own.custom.subject,
                              &own.custom.time, &own.deliver_at, &http.key}) {
     lower_name(*place);
@@ -300,8 +301,7 @@ Endpoints endpoints_of(const config::Settings& settings) {
 }
 
 std::optional<HttpResponse> read_events(const Endpoint& endpoint, std::size_t max_events, Posted& posted) {
-  const bool has_own_id = endpoint.rules.topic.custom.id == "json:/id";
-  posted.id_decides = endpoint.http.scheme == SignatureScheme::stripe && has_own_id;
+  posted.id_decides = endpoint.id_decides;
   return Reader{endpoint, posted}.read(max_events);
 }
 

@@ -18,6 +18,7 @@ struct Endpoint {
   config::TopicHttp http;
   bool accepts_cloudevents = true;   ///< neither a signature nor the topic's own rules say where the id is
   bool needs_cloudevents = false;    ///< envelope: cloudevents
+  bool id_decides = false;           ///< another payload under a known id is a repetition, too
   envelope::TopicRules rules;        ///< of a request that is no CloudEvent
   envelope::TopicRules cloudevents;  ///< of a CloudEvent
 };

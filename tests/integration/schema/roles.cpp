@@ -157,7 +157,8 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "ledger_trim: ingest select, reader select, worker select update\n"
         "local_event: ingest delete insert select, reader select, worker select\n"
         "local_reader: ingest select update, reader select, worker select\n"
-        "local_topic: ingest insert select update(deliver_at_limit) update(payload_limit), reader select, "
+        "local_topic: ingest insert select update(deliver_at_limit) update(id_decides) "
+        "update(payload_limit), reader select, "
         "worker select\n"
         "migration: ingest select, reader select, worker select\n"
         "outbox: ingest select, reader select, worker delete insert select\n"
@@ -301,7 +302,7 @@ TEST_CASE("an application's role may enqueue and nothing else") {
   }
   for (const char* const change :
        {"insert into inbox.local_event (shard_id, event_id, event_type) values (1, gen_random_uuid(), 'a')",
-        "delete from inbox.local_event", "select inbox.declare_local('{a}', '{1}', '{1}')",
+        "delete from inbox.local_event", "select inbox.declare_local('{a}', '{1}', '{1}', '{}')",
         "select inbox.publish('orders', 'k', '{}')", "select inbox.make_partitions(1)"}) {
     CAPTURE(change);
     CHECK_THROWS_WITH(application.run(change), Catch::Matchers::ContainsSubstring("permission denied"));

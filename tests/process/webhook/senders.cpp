@@ -1,6 +1,7 @@
 // CloudEvents and signed webhooks, from request to handler.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <future>
 
 #include "process/webhook/webhook_fixture.hpp"
 
@@ -11,6 +12,16 @@ namespace {
 
 const std::string structured = "Content-Type: application/cloudevents+json";
 const std::string batch = "Content-Type: application/cloudevents-batch+json";
+
+/// The header of a body that Stripe signs now.
+std::string stripe_signature(const std::string& secret, const std::string& body) {
+  const char* const sign =
+      "import hmac, sys, time\n"
+      "now = str(int(time.time()))\n"
+      "mac = hmac.new(sys.argv[1].encode(), (now + '.' + sys.argv[2]).encode(), 'sha256')\n"
+      "print(f't={now},v1={mac.hexdigest()}', end='')";
+  return "Stripe-Signature: " + run_to_end({.arguments = {"python3", "-c", sign, secret, body}}).out;
+}
 
 std::string cloudevent(const std::string& id, const std::string& data = "1") {
   return R"({"specversion": "1.0", "id": ")" + id + R"(", "source": "/shop", "type": "made", "data": )" + data + "}";
@@ -37,6 +48,33 @@ TEST_CASE("an id that two topics get, as from two webhooks of a repository, reac
   fixture.database.wait_for("all are taken", "select count(*) from inbox.local_event", 0);
   CHECK(fixture.recording.calls_by_event("audit").at(id) == 1);
   CHECK(fixture.recording.calls_by_event().at(id) == 1);
+}
+
+TEST_CASE("two copies of a Stripe event that two instances get at the same moment are one event, without a conflict") {
+  WebhookFixture fixture{"{verify: {scheme: stripe, secret: whsec_x, tolerance: 1h}}", "answer_timeout: 5m"};
+  const int other_port = free_port();
+  const auto first = fixture.start();
+  const auto second = fixture.start_second(other_port);
+  const auto deliver = [](int port, int pending) {
+    const std::string body =
+        R"({"id": "evt_1", "type": "invoice.paid", "pending_webhooks": )" + std::to_string(pending) + "}";
+    return post(port, "/v1/topics/hooks/events", body, {stripe_signature("whsec_x", body)}).status;
+  };
+  Session holder{fixture.database.url(), fixture.database.schema()};
+  holder.run("begin; lock table inbox.local_event in exclusive mode");
+  auto one = std::async(std::launch::async, deliver, fixture.port, 1);
+  auto two = std::async(std::launch::async, deliver, other_port, 2);
+  fixture.database.wait_for("both have found the id unknown",
+                            "select count(*) from pg_locks where relation = 'inbox.local_event'::regclass and not "
+                            "granted", 2);
+  holder.run("commit");
+  CHECK(one.get() == 202);
+  CHECK(two.get() == 202);
+  fixture.wait_done(1);
+  fixture.database.wait_for("both are taken", "select count(*) from inbox.local_event", 0);
+  CHECK(deliver(other_port, 0) == 202);
+  CHECK(fixture.database.number("select count(*) from inbox.event") == 1);
+  CHECK(fixture.database.number("select count(*) from inbox.quarantine") == 0);
 }
 
 TEST_CASE("a CloudEvent is one event in each content mode, and a batch is stored as a whole or not at all") {
