@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "process/webhook/webhook_fixture.hpp"
+#include "support/private_postgres.hpp"
 #include "support/proxy.hpp"
 
 using namespace inboxd::support;
@@ -192,4 +193,71 @@ TEST_CASE("two instances take the same ids at once, and each event is handled on
   fixture.database.wait_for("all are taken", "select count(*) from inbox.local_event", 0);
   CHECK(fixture.database.number("select count(*) from inbox.event") == 100);
   CHECK(fixture.recording.calls_by_event().size() == 100);
+}
+
+TEST_CASE("after a restore of the database ids of before are repeated, and lost events are stored by a resend") {
+  PrivatePostgres server;
+  WebhookFixture fixture{"{token: t0ken}", "", "", "", server.url()};
+  const auto daemon = fixture.start();
+  const auto send_ten = [&](const std::string& name, bool is_repeated) {
+    for (int i = 0; i < 10; ++i) {
+      HttpAnswer answer;
+      wait_until("it is taken", [&] {
+        return (answer = fixture.send(name + std::to_string(i), std::to_string(i))).status == 202;
+      });
+      if (is_repeated) CHECK_THAT(answer.body, ContainsSubstring(R"("repeated": true)"));
+    }
+  };
+  send_ten("stored-", false);
+  fixture.wait_done(10);
+  {
+    Session reader{fixture.database.url(), fixture.database.schema()};
+    reader.run("begin; lock table inbox.position in exclusive mode");  // ingest waits
+    send_ten("staged-", false);
+    server.snapshot();
+  }
+  fixture.database.session().close();
+  fixture.wait_done(20);
+  send_ten("lost-", false);
+  fixture.wait_done(30);
+  server.restore();
+  fixture.database.session().close();
+  fixture.wait_done(20);
+  send_ten("stored-", true);
+  send_ten("staged-", true);
+  CHECK(fixture.database.number("select count(*) from inbox.events where source_id like 'lost-%'") == 0);
+  send_ten("lost-", false);
+  fixture.wait_done(30);
+  fixture.database.wait_for("all are taken", "select count(*) from inbox.local_event", 0);
+  CHECK(fixture.database.number("select count(*) from inbox.event") == 30);
+  CHECK(fixture.database.number("select count(*) from inbox.quarantine") == 0);
+}
+
+TEST_CASE("an instance with another secret, another scheme or no http refuses, stores nothing and disturbs no other") {
+  WebhookFixture fixture;
+  const auto first = fixture.start();
+  const auto stored = [&] {
+    return fixture.database.number("select (select count(*) from inbox.local_event) + (select count(*) from "
+                                   "inbox.ledger)");
+  };
+  const std::string open = WebhookFixture::topic("other", "{open: true}");
+  int events = 0;
+  for (const auto& [topic, status] : std::vector<std::pair<std::string, int>>{
+           {WebhookFixture::topic("hooks", "{token: an0ther}"), 401},
+           {WebhookFixture::topic("hooks", "{verify: {scheme: github, secret: a}}"), 401},
+           {WebhookFixture::topic("hooks", "{token: t0ken, verify: {scheme: stripe, secret: whsec_a}}"), 401},
+           {"{name: hooks, source: local}", 404}}) {
+    CAPTURE(topic);
+    const int port = free_port();
+    const auto second = fixture.start_second(port, {topic, open});
+    CHECK(post(port, "/v1/topics/hooks/events", "1", {"Authorization: Bearer t0ken", "Idempotency-Key: refused"})
+              .status == status);
+    const std::string id = std::to_string(events++);
+    CHECK(fixture.send(id, "1").status == 202);
+    CHECK_THAT(fixture.send(id, "1").body, ContainsSubstring(R"("repeated": true)"));
+    fixture.wait_done(events);
+    CHECK(stored() == events);
+  }
+  CHECK(fixture.send("refused", "1").status == 202);
+  fixture.wait_done(events + 1);
 }

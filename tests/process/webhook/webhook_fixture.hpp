@@ -14,11 +14,14 @@
 namespace inboxd::support {
 
 /// A schema, and a configuration without Kafka: the local topic `hooks` that takes events over HTTP, and a recorder.
-/// `http`: the topic's rules in YAML. A test ends with `inboxd verify`.
+/// `http`: the topic's rules in YAML. `server_url`: of the test's own server. A test ends with `inboxd verify`.
 struct WebhookFixture {
   explicit WebhookFixture(const std::string& http = "{token: t0ken}", const std::string& limits = "",
-                          const std::string& topic_more = "", const std::string& database_url = "")
-      : limits_{limits}, database_url_{database_url} {
+                          const std::string& topic_more = "", const std::string& database_url = "",
+                          const std::string& server_url = "")
+      : limits_{limits},
+        database_url_{database_url},
+        database{server_url.empty() ? needed("INBOXD_TEST_PG") : server_url} {
     config.topics = {topic("hooks", http, topic_more)};
     config.sections["local"] = "lease: 1s";
     config.sections["ingest"] = ingest(port);
@@ -40,14 +43,16 @@ struct WebhookFixture {
     daemon->wait_ready();
     return daemon;
   }
-  /// Another instance, on a port of its own.
-  std::unique_ptr<DaemonProcess> start_second(int its_port) {
+  /// Another instance, on a port of its own, with these topics.
+  std::unique_ptr<DaemonProcess> start_second(int its_port, const std::vector<std::string>& topics) {
     ConfigText other = config;
+    other.topics = topics;
     other.sections["ingest"] = ingest(its_port);
     auto daemon = std::make_unique<DaemonProcess>(other);
     daemon->wait_ready();
     return daemon;
   }
+  std::unique_ptr<DaemonProcess> start_second(int its_port) { return start_second(its_port, config.topics); }
   HttpAnswer send(const std::string& id, const std::string& body, std::vector<std::string> more = {},
                   const std::string& to = "hooks") const {
     more.push_back("Authorization: Bearer t0ken");
