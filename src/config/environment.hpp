@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ struct Environment {
   KafkaLibrary kafka_library = {};
   /// Secrets that the command does not need are not read and stay empty; unset: it needs all.
   NeedsSecret needs_secret = {};
+  /// Of relative paths in `{file: …}`; empty: the working directory. load_text and load_file set it to the folder of
+  /// their file.
+  std::filesystem::path folder = {};
 
   bool leaves_out(std::string_view key) const { return offline || (needs_secret && !needs_secret(key)); }
 };

@@ -290,7 +290,9 @@ Loaded load_text(std::string_view text, const std::string& file, const Environme
   out.file = file;
   const auto document = parse_tree(text, findings);
   if (document) {
-    Loader loader{environment, findings};
+    Environment here = environment;
+    here.folder = std::filesystem::path{file}.parent_path();
+    Loader loader{here, findings};
     out.settings = loader.load(*document);
     const auto& topics = out.settings.topics;
     const bool any = std::any_of(topics.begin(), topics.end(),

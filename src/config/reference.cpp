@@ -38,8 +38,10 @@ prints a JSON Schema for editors.
   is a dollar sign. Variables are replaced once, after the YAML is parsed, so a variable cannot hold keys. Inside
   `{…}` and `[…]`, quote a text with braces: `{group: "${NAME}"}`.
 - A secret is `{file: /path}`, `{credential: name}` (a file in systemd's `$CREDENTIALS_DIRECTORY`) or `{env: NAME}`. A
-  secret in the file itself works, with a warning. Any other text may be written in these forms, too, as in headers and
-  environments of handlers. Such texts, and texts with the name of a secret, are never logged.
+  relative path in `{file: …}` begins at the folder of the configuration. All other paths, such as those of
+  certificates and plugins, begin at the working directory. A secret in the file itself works, with a warning. Any
+  other text may be written in these forms, too, as in headers and environments of handlers. Such texts, and texts with
+  the name of a secret, are never logged.
 - `config show`, the admin port and `doctor --bundle` show `********` in place of each text that may hold a secret:
   values of headers and environments, arguments of programs, users, paths and queries of URLs, statements, unknown
   properties and settings. Names, topics, hosts, ports, paths of files, numbers and choices are shown.

@@ -45,7 +45,7 @@ base::Result<Secret> from_variable(const std::string& name, const Environment& e
 }
 
 base::Result<Secret> look_up(const std::string& form, const std::string& name, const Environment& environment) {
-  if (form == "file") return from_file(name, environment);
+  if (form == "file") return from_file(environment.folder / name, environment);
   if (form == "credential") return from_credential(name, environment);
   return from_variable(name, environment);
 }

@@ -84,6 +84,17 @@ TEST_CASE("a secret comes from a file, a credential or a variable") {
   CHECK(password("\"${PASSWORD}\"") == "from-env");
 }
 
+TEST_CASE("a relative path of a secret begins at the folder of the configuration") {
+  const FakeEnvironment environment{
+      {}, {{"/etc/inboxd/secrets/pg", "of-folder"}, {"secrets/pg", "of-working-directory"}}, false};
+  const auto secret = [&](const std::string& file) {
+    return load_text(with_password("{file: secrets/pg}"), file, environment.get()).settings.database.password;
+  };
+  CHECK(secret("/etc/inboxd/inboxd.yaml").reveal() == "of-folder");
+  CHECK(secret("/etc/inboxd/inboxd.yaml").file() == "/etc/inboxd/secrets/pg");  // read again later
+  CHECK(secret("inboxd.yaml").reveal() == "of-working-directory");
+}
+
 TEST_CASE("a secret in the file itself works, with a warning") {
   const auto loaded = load(with_password("hunter2"));
   CHECK(loaded.ok());
