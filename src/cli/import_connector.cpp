@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "cli/connector_columns.hpp"
 #include "cli/connector_remedies.hpp"
 #include "cli/connector_tables.hpp"
 #include "cli/connector_transforms.hpp"
+#include "cli/new_configuration.hpp"
 #include "cli/yaml_text.hpp"
 
 namespace inboxd::cli {
@@ -187,87 +189,22 @@ class Import final {
     return std::nullopt;
   }
 
-  /// The columns of a table, those of the primary key first.
-  base::Result<std::vector<WrittenColumn>> columns_of(const ConnectorTables::Target& target) {
-    std::vector<WrittenColumn> known;
-    if (options_.find_columns) {
-      const bool is_elsewhere = !search_path_.empty() && target.table.find("\".\"") == std::string::npos;
-      const std::string table = is_elsewhere ? quoted_name(search_path_) + "." + target.table : target.table;
-      if (auto found = options_.find_columns(table)) known = *std::move(found);
-      else remark("the database has no table " + target.table + " (in the search path): make it, and run this again");
-    }
-    const auto is_kept = [&](const std::string& name) { return origin_of(transforms_.of_value, name).has_value(); };
-    auto keys = key_fields_, others = fields_;
-    for (const auto& column : known) {
-      if (key_fields_.empty() && write_.key_source != KeySource::none && column.is_key) keys.push_back(column.name);
-    }
-    const auto is_key = [&](const std::string& name) { return std::count(keys.begin(), keys.end(), name) > 0; };
-    for (const auto& column : known) {
-      if (fields_.empty() && !is_key(column.name)) others.push_back(column.name);
-    }
-    std::erase_if(others, [&](const std::string& name) { return is_key(name) || !is_kept(name); });
-    if (!known.empty()) remark_missing_columns(target.table, keys, others, known);
-    const bool lacks_keys = keys.empty() && write_.key_source != KeySource::none;
-    const bool lacks_others = others.empty() && fields_.empty() && known.empty();
-    if (lacks_keys) keys = {"KEY_COLUMN"};
-    if (lacks_others) {
-      for (const auto& name : given_names(transforms_.of_value)) {
-        if (!is_key(name)) others.push_back(name);
-      }
-      others.insert(others.end(), {"COLUMN_1", "COLUMN_2"});
-    }
-    if (lacks_keys || lacks_others) {
-      remark("the connector finds the columns of " + target.table + " in the records' schema. Replace " +
-             (lacks_keys ? std::string{"KEY_COLUMN and "} : std::string{}) +
-             "COLUMN_1, COLUMN_2 in the statement by the names of the columns, or run this again with --database URL, "
-             "which reads them from the table");
-    }
-    if (write_.mode == InsertMode::update && others.empty()) {
-      return base::Problem{"insert.mode update of " + target.table + ": there is no column besides the primary key"};
-    }
-    return described(keys, others, known);
-  }
-
-  /// Columns that the connector's settings name, but not the table.
-  void remark_missing_columns(const std::string& table, const std::vector<std::string>& keys,
-                              const std::vector<std::string>& others, const std::vector<WrittenColumn>& known) {
-    const auto is_missing = [&](const std::string& name) {
-      const std::string column = tables_.folds_names ? base::lower(name) : name;
-      return std::none_of(known.begin(), known.end(), [&](const auto& one) { return one.name == column; });
-    };
-    const auto look = [&](const char* setting, const std::vector<std::string>& names) {
-      for (const auto& name : names) {
-        if (!is_missing(name)) continue;
-        remark(std::string{setting} + ": table " + table + " has no column " + quoted_name(base::shorten(name, 100)) +
-               "; add it to the table, or correct the setting and run this again");
-      }
-    };
-    look("pk.fields", keys);
-    look("fields.whitelist", others);
-  }
-
-  std::vector<WrittenColumn> described(const std::vector<std::string>& keys, const std::vector<std::string>& others,
-                                       const std::vector<WrittenColumn>& known) const {
-    std::vector<WrittenColumn> out;
-    const auto add = [&](const std::string& name, bool is_key) {
-      const auto found = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.name == name; });
-      const std::string column = tables_.folds_names ? base::lower(name) : name;
-      const bool is_in_key = is_key && write_.key_source == KeySource::record_key;
-      const auto& changes = is_in_key ? transforms_.of_key : transforms_.of_value;
-      const auto origin = origin_of(changes, name).value_or(FieldOrigin{name});
-      const bool is_place = is_key && write_.key_source == KeySource::kafka;
-      out.push_back({column, found == known.end() ? "" : found->type, is_key, is_place ? name : origin.field,
-                     is_place || (is_in_key && !transforms_.key_field.empty()) ? "" : origin.expression});
-    };
-    for (const auto& name : keys) add(name, true);
-    for (const auto& name : others) add(name, false);
-    return out;
+  base::Result<std::vector<WrittenColumn>> find_columns(const ConnectorTables::Target& target) {
+    return columns_of(target.table, {.find = options_.find_columns,
+                                     .search_path = search_path_,
+                                     .keys = key_fields_,
+                                     .others = fields_,
+                                     .mode = write_.mode,
+                                     .key_source = write_.key_source,
+                                     .transforms = transforms_,
+                                     .folds_names = tables_.folds_names,
+                                     .remark = [this](const std::string& text) { remark(text); }});
   }
 
   base::Result<std::string> handler_text(const ConnectorTables::Target& target, std::set<std::string>& names) {
     TableWrite write = write_;
     write.table = target.table;
-    auto columns = columns_of(target);
+    auto columns = find_columns(target);
     if (!columns) return columns.problem();
     write.columns = std::move(columns).value();
     if (makes_tables_ && !options_.find_columns) remark(table_remark(write));
@@ -309,9 +246,7 @@ class Import final {
   std::string database_text() const {
     std::string out = "\ndatabase:   # its tables, and the inbox, which `inboxd migrate` makes\n  url: " +
                       yaml_value(database_url_) + "\n";
-    if (has_password_) {
-      out += "  password: {env: INBOXD_DATABASE_PASSWORD}   # not copied: set the variable, or use {file: /path}\n";
-    }
+    if (has_password_) out += password_line;
     if (!search_path_.empty()) out += "  handler_search_path: " + yaml_value(search_path_) + "\n";
     return out;
   }

@@ -1,17 +1,12 @@
 #pragma once
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "cli/connector.hpp"
-#include "cli/upsert_statement.hpp"
+#include "cli/connector_columns.hpp"
 
 namespace inboxd::cli {
-
-/// The columns of a table; nullopt: there is no such table.
-using FindColumns = std::function<std::optional<std::vector<WrittenColumn>>(const std::string& table)>;
 
 struct ImportOptions {
   std::string brokers = {};         ///< empty: a placeholder

@@ -1,4 +1,5 @@
 // `inboxd init`: looks at a topic and writes a configuration for it.
+#include <filesystem>
 #include <iostream>
 #include <ostream>
 
@@ -24,6 +25,10 @@ constexpr std::int64_t records_of_partition = 100, max_records_of_partition = 10
 constexpr std::int64_t mebibytes = 16, max_mebibytes = 1024;
 constexpr std::int64_t seconds = 30, max_seconds = 600;
 
+constexpr const char* connection_hint =
+    "; here each of kafka.properties is an option: --kafka-property NAME=VALUE, and a secret NAME=file:PATH or "
+    "NAME=env:NAME";
+
 /// The option's value, or an answer at the terminal.
 std::string asked(const Session& session, const operations::Arguments& arguments, const std::string& name,
                   const std::string& question, const std::string& usual) {
@@ -35,7 +40,8 @@ std::string asked(const Session& session, const operations::Arguments& arguments
   return line.empty() ? usual : line;
 }
 
-base::Result<NewConfiguration> wanted_of(const Session& session, const operations::Arguments& arguments) {
+base::Result<NewConfiguration> wanted_of(const Session& session, const operations::Arguments& arguments,
+                                         const std::string& file) {
   NewConfiguration out;
   out.brokers = asked(session, arguments, "brokers", "Kafka's bootstrap brokers", default_brokers);
   out.topic = asked(session, arguments, "topic", "Topic", "");
@@ -48,7 +54,7 @@ base::Result<NewConfiguration> wanted_of(const Session& session, const operation
   out.database_url = url.value().url;
   out.has_password = url.value().password.has_value();
   for (const auto& text : arguments.texts("kafka-property")) {
-    auto line = kafka_property(text);
+    auto line = kafka_property(text, file);
     if (!line) return line.problem();
     out.kafka_properties.push_back(std::move(line).value());
   }
@@ -63,10 +69,11 @@ EndLimits limits_of(const operations::Arguments& arguments) {
 
 /// The settings of the configuration without records, which checks what the person passed; the password is not needed
 /// to read records.
-std::optional<config::Loaded> draft_of(const Session& session, NewConfiguration wanted) {
+std::optional<config::Loaded> draft_of(const Session& session, NewConfiguration wanted, const std::string& file) {
   wanted.has_password = false;
   const auto text = configuration_for(wanted, RecordSurvey{wanted.topic});
-  auto loaded = config::load_text(text, "init", config::process_environment(false, {}));
+  const auto name = std::filesystem::path{file}.replace_filename("init");  // in the folder where its secrets begin
+  auto loaded = config::load_text(text, name, config::process_environment(false, {}));
   for (const auto& problem : loaded.problems) session.say("init: " + problem.text());
   return loaded.ok() ? std::optional{std::move(loaded)} : std::nullopt;
 }
@@ -91,19 +98,20 @@ void show(const Session& session, const NewConfiguration& wanted, const RecordSu
 ExitCode run_init(Session& session, const operations::Arguments& arguments) {
   const std::string file = arguments.text("out").value_or(default_out);
   if (!may_write(session, "init", file, arguments.flag("force"))) return ExitCode::no;
-  const auto wanted = wanted_of(session, arguments);
+  const auto wanted = wanted_of(session, arguments, file);
   if (!wanted) {
     session.say("init: " + wanted.problem().message + "; see inboxd init -h");
     return ExitCode::usage;
   }
-  const auto draft = draft_of(session, wanted.value());
+  const auto draft = draft_of(session, wanted.value(), file);
   if (!draft) return ExitCode::usage;
   RecordSurvey survey{wanted.value().topic};
   EndRead took;
   const auto take = [&](const event::Record& record, const std::string& log) { survey.add(record, log); };
   if (const auto problem =
           read_ends(draft->settings.kafka, wanted.value().topic, limits_of(arguments), take, took)) {
-    session.say("init: " + problem->message + "; no file was written");
+    const bool is_of_connection = problem->code == ExitCode::not_allowed || problem->code == ExitCode::unavailable;
+    session.say("init: " + problem->message + (is_of_connection ? connection_hint : "") + "; no file was written");
     return problem->code;
   }
   const ExitCode code =
@@ -119,7 +127,11 @@ Command init_command() {
           "Looks at the newest records of a topic and writes a configuration for them, with comments. Prints counts, "
           "and no content. Asks for brokers and topic if they are not passed and a person can answer.",
           {{"init --brokers localhost:9092 --topic orders", "writes inboxd.yaml"},
-           {"init --brokers kafka:9093 --topic orders --kafka-property security.protocol=ssl", "over TLS"}},
+           {"init --brokers kafka:9093 --topic orders --kafka-property security.protocol=ssl", "over TLS"},
+           {"init --brokers kafka:9093 --topic orders --kafka-property security.protocol=sasl_ssl --kafka-property "
+            "sasl.mechanism=SCRAM-SHA-512 --kafka-property sasl.username=app --kafka-property "
+            "sasl.password=file:kafka-password",
+            "with a login"}},
           {{"brokers", Kind::text, "the bootstrap brokers", "HOST:PORT,…"},
            {"topic", Kind::text, "the topic to look at", "NAME"},
            {"database", Kind::text, "the database for the inbox; a password is not written", "URL"},

@@ -1,5 +1,9 @@
 #include "cli/new_configuration.hpp"
 
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
 #include "base/text.hpp"
 #include "cli/yaml_text.hpp"
 #include "config/secrets.hpp"
@@ -10,8 +14,7 @@ namespace {
 std::string database_text(const NewConfiguration& wanted) {
   std::string out = "database:   # holds the inbox, in a schema that `inboxd migrate` makes\n  url: " +
                     yaml_value(wanted.database_url) + "\n";
-  if (!wanted.has_password) return out;
-  return out + "  password: {env: INBOXD_DATABASE_PASSWORD}   # not copied: set the variable, or use {file: /path}\n";
+  return out + (wanted.has_password ? password_line : "");
 }
 
 std::string kafka_text(const NewConfiguration& wanted) {
@@ -72,9 +75,18 @@ std::string handler_text(const NewConfiguration& wanted, const RecordSurvey& sur
   return out;
 }
 
+/// A path as a secret of that configuration names it: relative to the configuration's folder.
+std::string path_from(const std::string& configuration, const std::filesystem::path& path) {
+  if (path.is_absolute()) return path;
+  const auto folder = std::filesystem::absolute(configuration).parent_path();
+  std::error_code ignored;
+  const auto out = std::filesystem::proximate(std::filesystem::absolute(path), folder, ignored);
+  return out.empty() ? std::filesystem::absolute(path) : out;
+}
+
 }  // namespace
 
-base::Result<std::string> kafka_property(const std::string& text) {
+base::Result<std::string> kafka_property(const std::string& text, const std::string& out) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
     return base::Problem{"--kafka-property takes NAME=VALUE, such as security.protocol=sasl_ssl"};
@@ -83,7 +95,9 @@ base::Result<std::string> kafka_property(const std::string& text) {
   for (const char* const kind : {"env", "file"}) {
     const std::string prefix = std::string{kind} + ":";
     if (!value.starts_with(prefix)) continue;
-    return yaml_value(name) + ": {" + kind + ": " + yaml_value(value.substr(prefix.size())) + "}";
+    std::string source = value.substr(prefix.size());
+    if (kind == std::string_view{"file"}) source = path_from(out, source);
+    return yaml_value(name) + ": {" + kind + ": " + yaml_value(source) + "}";
   }
   if (config::is_secret_property(name)) {
     return base::Problem{"--kafka-property " + base::escape_controls(name) + ": pass env:NAME or file:PATH in place of "

@@ -19,6 +19,9 @@ constexpr std::size_t max_references = 64;
 /// The query for Protobuf's schemas in binary form.
 constexpr const char* as_descriptors = "?format=serialized";
 
+constexpr const char* tls_remedy =
+    "; if certificates are the reason: registry.tls.ca is the authority of its certificate, and tls.certificate and "
+    "tls.key are yours, if it demands one";
 constexpr const char* no_schema = "answers without a schema; is registry.url right?";
 
 /// 40401 to 40403: no such subject, version or schema. A wrong address gets 404 with other codes.
@@ -119,7 +122,8 @@ RegistryClient::Part RegistryClient::ask(const std::string& path) {
   } else if (reply.is_timeout) {
     out.without.failure = "does not answer within registry.timeout";  // the same each time: no news for the log
   } else if (!reply.problem.empty()) {
-    out.without.failure = "does not answer: " + reply.problem;
+    const bool has_tls = base::lower(settings_.url).starts_with("https:");
+    out.without.failure = "does not answer: " + reply.problem + (has_tls ? tls_remedy : "");
   } else if (reply.status == 401 || reply.status == 403) {
     out.without.failure = refusal(reply.status);
   } else if (reply.status == 404 && is_unknown(out.json)) {

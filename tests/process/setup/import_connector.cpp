@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "process/formats/avro_fixture.hpp"
 #include "process/setup/pages.hpp"
+#include "support/fake_registry.hpp"
 #include "support/kafka.hpp"
 #include "support/private_postgres.hpp"
 
@@ -171,6 +173,31 @@ TEST_CASE("an imported connector that renames fields keeps the values, and one t
     CHECK_THROWS_WITH(run_shell(c.folder.path(), std::string{"inboxd --config inboxd.yaml "} + command),
                       ContainsSubstring("transforms.mask (org.") && ContainsSubstring("then delete this line"));
   }
+}
+
+TEST_CASE("an imported connector with values in Avro writes rows by the schemas of its registry") {
+  Connected c;
+  FakeRegistry registry;
+  registry.add_schema(258, R"({"type":"record","name":"Order","fields":[{"name":"id","type":"long"},
+    {"name":"amount","type":{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}},
+    {"name":"note","type":["null","string"]},
+    {"name":"placed_at","type":{"type":"long","logicalType":"timestamp-millis"}}]})");
+  c.session.run("create table orders (id bigint primary key, amount numeric, note text, placed_at timestamptz);"
+                "insert into orders values (1, 1, 'old')");
+  c.settings.update({{"table.name.format", "orders"}, {"insert.mode", "upsert"}, {"pk.mode", "record_value"},
+                     {"pk.fields", "id"}, {"value.converter", "io.confluent.connect.avro.AvroConverter"},
+                     {"value.converter.schema.registry.url", registry.url()}});
+  const auto order_bytes = [](std::int64_t id, const std::string& note) {
+    return std::string{0, 0, 0, 1, 2} + number(id) + text({0, '\x96'}) +
+           (note.empty() ? number(0) : number(1) + text(note)) + number(1'700'000'000'000);
+  };
+  c.produce(std::nullopt, order_bytes(1, "new"));
+  c.produce(std::nullopt, order_bytes(2, ""));
+  c.translate();
+  CHECK_THAT(read_file(c.folder / "inboxd.yaml"), ContainsSubstring("value: {format: avro, registry: {url: "));
+  c.run();
+  c.session.run("set time zone 'UTC'");
+  CHECK(c.rows("orders", "id") == "(1,1.50,new,\"2023-11-14 22:13:20+00\") (2,1.50,,\"2023-11-14 22:13:20+00\")");
 }
 
 TEST_CASE("import connect refuses an existing file and names a table or a database that is not there") {
