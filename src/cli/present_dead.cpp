@@ -22,7 +22,7 @@ std::string groups_table(const Document& groups, const Look& look) {
     if (groups.at(0).contains(name)) shown.push_back(name);
   }
   shown.insert(shown.end(), {"first_died_at", "last_died_at"});
-  const auto has_note = [](const Document& group) { return !group.at("note").is_null(); };
+  const auto has_note = [](const Document& group) { return group.contains("note") && !group.at("note").is_null(); };
   if (std::any_of(groups.begin(), groups.end(), has_note)) shown.emplace_back("note");
   return present_rows(groups, columns::dead_group, shown, look);
 }

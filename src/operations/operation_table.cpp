@@ -299,7 +299,7 @@ std::vector<Operation> operations() {
        functions::dead_note,
        answers::dead_note,
        dead_note_parameters(),
-       {{"dead note \"fixed in 1.4, replay after the deploy\" --handler billing --error sql.23514", ""}}},
+       {{"dead note OPS-4711 --handler billing --error sql.23514", "names the ticket"}}},
 
       {"lanes list",
        "Keys of sequential handlers that are blocked by a failed event, or parked by a dead letter.",

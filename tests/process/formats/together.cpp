@@ -17,7 +17,7 @@ constexpr const char* each_once =
 
 }  // namespace
 
-// fault: a restore to a state before some messages
+// fault: database restored to an earlier state, or failed over asynchronously
 TEST_CASE("orders in Avro are decoded again after a restore, and those of quarantine can be retried again") {
   PrivatePostgres server;
   AvroFixture fixture{1, server.url()};

@@ -88,7 +88,7 @@ TEST_CASE("a halted partition is shown with reason and remedy, also among many p
   it.partitions[3].halted_at = 0;
   it.partitions[3].gap = event::OffsetRange{7, 9};
   const auto text = present_status(operations::document_of(it), {});
-  CHECK_THAT(text, StartsWith("1 problem\n"
+  CHECK_THAT(text, StartsWith("1 problem, since 1970-01-01T00:00:00Z\n"
                               "PROBLEM 1 partition is halted\n"
                               "HALTED  orders/3 since 1970-01-01 00:00:00Z: records 7 to 9 are gone\\x1b[2J\n"
                               "        remedy: inboxd partitions accept-gap orders 3\n"));
