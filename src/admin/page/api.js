@@ -46,7 +46,8 @@ async function ask(path, options) {
   let document = null;
   try {
     response = await fetch(path.slice(1), {...options, headers, signal, cache: 'no-store', credentials: 'same-origin'});
-    access.told(response.headers.get('Inboxd-May-Change') !== 'no');
+    const mayChange = response.headers.get('Inboxd-May-Change');  // a refusal does not say
+    if (mayChange) access.told(mayChange !== 'no');
     document = await response.json().catch((error) => {
       if (error.name === 'AbortError') throw error;
       return null;

@@ -1,6 +1,9 @@
 // The overview: findings with their remedies, hostile texts, two operators at once.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "process/page/page_fixture.hpp"
 #include "support/http.hpp"
@@ -130,4 +133,42 @@ window.fetch = (...given) => {
   CHECK(page.browser.run("return window.kept.isConnected").get<bool>());
   INFO(page.browser.run("return window.moving").dump());
   CHECK(page.browser.run("return window.moved").get<double>() < 0.0005);  // a figure that gets longer
+}
+
+TEST_CASE("a day of history, of a clock that passes an hour at a time, is drawn with its gaps and marks") {
+  PageFixture page;
+  const TempFolder folder;
+  const auto file = folder / "clock", next = folder / "next";
+  const auto set_clock = [&](int hours) {
+    std::ofstream{next} << hours * 3'600;
+    std::filesystem::rename(next, file);
+  };
+  set_clock(-23);
+  page.daemon = std::make_unique<DaemonProcess>(
+      page.admin.config, Strings{"run", "--migrate"},
+      std::map<std::string, std::string>{{"LD_PRELOAD", plugin_file("clock_off")}, {"INBOXD_TEST_CLOCK_FILE", file}});
+  page.daemon->wait_ready();
+  const auto known = [&] {
+    const auto history = nlohmann::json::parse(get(page.admin.port, "/v1/history?span=24h").body);
+    if (!history.at("topics").contains(page.admin.topic)) return std::ptrdiff_t{0};
+    const auto& values = history.at("topics").at(page.admin.topic).at("lag");
+    CHECK(values.size() == 288);
+    return std::count_if(values.begin(), values.end(), [](const auto& value) { return !value.is_null(); });
+  };
+  for (int hour = -22; hour <= 0; ++hour) {
+    page.admin.fixture.produce(5);
+    const auto before = known();
+    set_clock(hour);
+    wait_until("the hour has a step", [&] { return known() > before; });
+  }
+  CHECK(page.admin.fixture.wait_done().is_perfect());
+  page.open("?span=24h");
+  CHECK(known() >= 20);
+  page.browser.wait_for("document.querySelectorAll('.chart polyline').length >= 20");  // a run between two gaps each
+  CHECK_THAT(page.browser.text(".choice [aria-current=true]"), ContainsSubstring("last day"));
+  CHECK_THAT(page.browser.text(".marks"), ContainsSubstring("start"));
+  CHECK(page.browser.barriers() == Strings{});
+  page.browser.screenshots("overview-day");
+  page.browser.click_text("last hour");
+  page.browser.wait_for("document.querySelectorAll('.chart polyline').length < 20");
 }

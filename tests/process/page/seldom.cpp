@@ -54,6 +54,24 @@ TEST_CASE("a topic that was created again is accepted on the page, and read from
   CHECK(page.admin.fixture.wait_done().is_perfect());
 }
 
+TEST_CASE("two halted partitions stay two cards while the overview refreshes") {
+  PageFixture page{2};
+  page.start();
+  page.admin.fixture.produce(10);
+  CHECK(page.admin.fixture.wait_done().is_perfect());
+  page.daemon->stop();
+  page.admin.fixture.kafka.delete_topic(page.admin.topic);
+  page.admin.fixture.kafka.create_topic(2, page.admin.topic);
+  page.start();
+  page.admin.database.wait_for("both are halted", halted, 2);
+  page.open();
+  page.browser.wait_for("performance.getEntriesByType('resource').filter((each) => each.name.includes('/v1/status'))"
+                        ".length >= 4");
+  page.browser.wait_text(page.admin.topic + "/0 is halted");
+  page.browser.wait_text(page.admin.topic + "/1 is halted");
+  CHECK(page.browser.count(".finding") == 2);
+}
+
 TEST_CASE("waiting events of a handler are retried, and its back-fill is ended, on the page") {
   PageFixture page;
   page.admin.fixture.set("fail_type", "Bad");

@@ -1,7 +1,9 @@
-/* Preloaded into a server or a daemon: shifts its wall clock by INBOXD_TEST_CLOCK_OFF seconds, and no other clock. The
- * kernel does not know: times at which a wait ends are shifted back. */
+/* Preloaded into a server or a daemon: shifts its wall clock by INBOXD_TEST_CLOCK_OFF seconds, or by those in the file
+ * INBOXD_TEST_CLOCK_FILE, which may change, and no other clock. The kernel does not know: times at which a wait ends
+ * are shifted back. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -9,7 +11,20 @@
 #include <time.h>
 #include <unistd.h>
 
+static long in_file(const char* path) {
+  char digits[32] = {0};
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file >= 0) {
+    const ssize_t size = read(file, digits, sizeof digits - 1);
+    (void)size;
+    close(file);
+  }
+  return strtol(digits, NULL, 10);
+}
+
 static long off_by(void) {
+  const char* const path = getenv("INBOXD_TEST_CLOCK_FILE");
+  if (path != NULL) return in_file(path);
   const char* const text = getenv("INBOXD_TEST_CLOCK_OFF");
   return text == NULL ? 0 : strtol(text, NULL, 10);
 }

@@ -8,6 +8,7 @@ import {changes} from '../overview/changes.js';
 import {daemons} from '../overview/daemons.js';
 import {flow} from '../overview/flow.js';
 import {handlers} from '../overview/handlers.js';
+import {visible} from '../values.js';
 
 export const title = 'Overview';
 export const refreshMs = 3_000;
@@ -45,7 +46,17 @@ function findings(status) {
     severity: 'remark', kind: 'crash', since: last_seen_at, remedy: null,
     message: `${host} (process ${process_id}) went away without a word` + (trouble ? '\n' + trouble : '')}));
   const all = [...status.findings.flatMap((finding) => finding.kind === 'partition_halted' ? halted(status, finding) : [finding]), ...crashed];
-  return all.length === 0 ? null : h('section', {class: 'cards', 'aria-label': 'Findings'}, all.map(card));
+  return all.length === 0 ? null : h('section', {class: 'cards', 'aria-label': 'Findings'}, withKeys(all).map(card));
+}
+
+/** A card keeps its place while its numbers change; equal cards are told apart by their order. */
+function withKeys(all) {
+  const counts = new Map();
+  return all.map((finding) => {
+    const key = finding.kind + (finding.key ?? finding.message.split('\n')[0].replace(/\d+/g, '#'));
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+    return {...finding, key: key + ' ' + counts.get(key)};
+  });
 }
 
 /** Each halted partition with its reason; beyond some, their number alone. */
@@ -53,13 +64,13 @@ function halted({topics}, finding) {
   const each = topics.filter(({halted_reason: reason}) => reason !== null);
   if (each.length === 0 || each.length > 5) return [finding];
   return each.map(({topic, partition, halted_reason: reason, halted_at: since, what_to_do: remedy}) =>
-    ({...finding, message: `${topic}/${partition} is halted\n${reason}`, since, remedy: remedy ?? finding.remedy}));
+    ({...finding, message: `${visible(topic)}/${partition} is halted\n${visible(reason)}`, since, remedy: remedy ?? finding.remedy, key: `${topic}/${partition}`}));
 }
 
 /** The first line says what; the rest is an error, verbatim. */
-function card({severity, kind, message, remedy, since}) {
+function card({severity, message, remedy, since, key}) {
   const [what, ...more] = message.split('\n');
-  return h('article', {class: 'card finding ' + (severity === 'problem' ? 'bad' : 'warn'), 'data-key': kind + what.replace(/\d+/g, '#')},
+  return h('article', {class: 'card finding ' + (severity === 'problem' ? 'bad' : 'warn'), 'data-key': key},
     h('h2', {}, h('span', {class: 'unseen'}, severity + ': '), what),
     more.length > 0 ? h('pre', {}, more.join('\n')) : null,
     h('p', {class: 'faint'}, since ? ['Since ', time(since), `, ${ago(since)}. `] : null, remedy ? [remedyText(capital(remedy)), '.'] : null),
