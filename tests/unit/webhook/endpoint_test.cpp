@@ -166,6 +166,7 @@ TEST_CASE("a form of a signed sender is refused, and with value.format: json any
     CHECK_THAT(found.why, ContainsSubstring("choose application/json in the webhook's settings"));
   }
   CHECK(read(form, "a=b").refused == 0);
+  CHECK(read(form, "{}", with_scheme(config::SignatureScheme::standard_webhooks)).refused != 415);  // JSON all the same
   config::Topic topic;
   topic.value.kind = config::FormatKind::json;
   CHECK(read(form, "{}", topic).refused == 0);
