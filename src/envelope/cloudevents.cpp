@@ -79,12 +79,12 @@ std::optional<event::Microseconds> time_in(const event::Header* header, base::Ar
   return is_amqp ? parse_time(*text, config::TimeUnit::ms) : parse_rfc3339(*text);
 }
 
-enum Attribute : std::size_t { id, source, type, specversion, subject, time, pubsub, attributes };
+enum Attribute : std::size_t { id, source, type, specversion, subject, time, pubsub, op, attributes };
 using Attributes = std::array<JsonValue, attributes>;
 
 std::string_view find_attributes(const Input& in, Attributes& found) {
   constexpr std::array<std::string_view, attributes> pointers{"/id",      "/source", "/type",      "/specversion",
-                                                              "/subject", "/time",   "/pubsubname"};
+                                                              "/subject", "/time",   "/pubsubname", "/iodebeziumop"};
   return find_in_json(*in.value(), pointers, found, in.arena, in.rules.topic.unwrap);
 }
 
@@ -99,6 +99,10 @@ void take_attributes(const Input& in, const Attributes& found, Reading& out) {
   if (!out.type || !out.type->starts_with("io.debezium.")) return;
   // Debezium's converter makes the id of the position in the database's log, which rows may share.
   identify_by_row(in, out);
+  // A changed primary key is two changes of a row at one position.
+  if (out.id && found[op].is_text()) {
+    out.id = in.arena.copy(std::string{*out.id} + ";op:" + std::string{found[op].text});
+  }
   if (!out.key) out.complain(Rejection::no_id, "a change event without a key: rows may share its CloudEvents id");
 }
 

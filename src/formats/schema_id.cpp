@@ -73,8 +73,12 @@ std::optional<NamedSchema> find_schema(std::string_view bytes, const std::vector
                                        const SchemaHeaders& names, config::SchemaIdForm form, std::string& why) {
   if (const auto* const found = find_schema_header(headers, names)) {
     if (auto named = named_in_header(*found->value, found->name == names.confluent, bytes)) return named;
-    why = "header " + std::string{found->name} + " holds no schema id";
-    return std::nullopt;
+    // A copied record that was serialized again may keep another serializer's header, even as text.
+    const bool may_be_stray = found->name != names.confluent && !bytes.empty() && bytes[0] == of_number_mark;
+    if (!may_be_stray) {
+      why = "header " + std::string{found->name} + " holds no schema id";
+      return std::nullopt;
+    }
   }
   const std::size_t digits = form == config::SchemaIdForm::confluent ? 4 : apicurio_size;
   if (bytes.empty() || bytes[0] != of_number_mark) {

@@ -78,6 +78,11 @@ TEST_CASE("changes that Debezium writes as CloudEvents are told apart by their r
   WrittenRecord with_schema = cloudevent_of_insert();
   with_schema.key = debezium_insert_with_schema().key;
   CHECK(Outcome{record_of(with_schema), rules(EnvelopeKind::cloudevents)}.id() == insert.id());
+  WrittenRecord other_change = cloudevent_of_insert();
+  std::string value{*other_change.value};
+  value.replace(value.find(R"("iodebeziumop":"c")"), 18, R"("iodebeziumop":"d")");
+  other_change.value = value;
+  CHECK(Outcome{record_of(other_change), strict_rules()}.id() != insert.id());  // at the same position
   with_schema.key = std::nullopt;
   CHECK(Outcome{record_of(with_schema)}.rejection() ==
         "no_id: a change event without a key: rows may share its CloudEvents id");

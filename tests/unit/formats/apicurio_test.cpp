@@ -115,6 +115,18 @@ TEST_CASE("Protobuf of Apicurio's serializer needs schema_file, and its schema's
   }
 }
 
+TEST_CASE("a copy that was serialized with a prefix again is read by it, beside Apicurio's header as text") {
+  FakeRegistry fake;
+  fake.add_schema(7, R"("string")");
+  json fixture = fixture_named("content id in a header");
+  fixture["bytes"] = "0000000007046869";
+  Written written{fixture};
+  written.settings.registry.url = fake.url();
+  written.settings.schema_id = config::SchemaIdForm::confluent;
+  written.headers[0].value = "258";
+  CHECK(written.decoded() == R"("hi")");
+}
+
 TEST_CASE("a header of Apicurio that holds no id is named") {
   Written written{fixture_named("content id in a header")};
   written.settings.registry.url = "http://127.0.0.1:1";
