@@ -80,8 +80,10 @@ std::string path_from(const std::string& configuration, const std::filesystem::p
   if (path.is_absolute()) return path;
   const auto folder = std::filesystem::absolute(configuration).parent_path();
   std::error_code ignored;
-  const auto out = std::filesystem::proximate(std::filesystem::absolute(path), folder, ignored);
-  return out.empty() ? std::filesystem::absolute(path) : out;
+  const auto whole = std::filesystem::absolute(path);
+  // The file itself may be a link that is swapped when its secret is.
+  const auto out = std::filesystem::proximate(whole.parent_path(), folder, ignored);
+  return out.empty() ? whole : (out / whole.filename()).lexically_normal();
 }
 
 }  // namespace

@@ -291,7 +291,10 @@ Loaded load_text(std::string_view text, const std::string& file, const Environme
   const auto document = parse_tree(text, findings);
   if (document) {
     Environment here = environment;
-    here.folder = std::filesystem::path{file}.parent_path();
+    std::error_code ignored;
+    // A pipe has no folder of its own.
+    const bool is_pipe = std::filesystem::exists(file, ignored) && !std::filesystem::is_regular_file(file, ignored);
+    if (!is_pipe) here.folder = std::filesystem::path{file}.parent_path();
     Loader loader{here, findings};
     out.settings = loader.load(*document);
     const auto& topics = out.settings.topics;
