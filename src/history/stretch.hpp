@@ -17,7 +17,8 @@ struct FailingStretch {
 /// or are long ago. Pure.
 std::optional<FailingStretch> failing_stretch(const View& view, const Track& handler);
 
-/// Since when, in seconds since 1970, the values have grown without a fall. nullopt: they do not. Pure.
+/// Since when, in seconds since 1970, the values have grown without a fall. nullopt: they do not,
+/// or by less than their rounding. Pure.
 std::optional<std::int64_t> growing_since(const View& view, const Values& values);
 
 }  // namespace inboxd::history

@@ -1,5 +1,7 @@
 #include "operations/status_operation.hpp"
 
+#include <algorithm>
+
 #include "inbox/problem_text.hpp"
 #include "operations/dead_queries.hpp"
 #include "operations/documents.hpp"
@@ -60,7 +62,10 @@ Situation read_situation(inbox::Connection& connection) {
   out.quarantine_growth = read_quarantine_growth(connection);
   out.blocked = read_blocked_keys(connection);
   out.ended = read_ended_instances(connection);
-  out.recent = read_recent(connection, out.now);
+  const auto needs_time = [](const auto& one) { return one.second.sum.failed > 0 || one.second.sum.grown > 0; };
+  if (std::any_of(out.activities.begin(), out.activities.end(), needs_time)) {
+    out.recent = read_recent(connection, out.now);
+  }
   if (out.any_live()) std::erase_if(out.partitions, is_forsaken);
   return out;
 }
