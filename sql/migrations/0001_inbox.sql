@@ -618,8 +618,7 @@ create table inbox.audit (
   detail      jsonb not null default '{}'
 );
 
-create index audit_note on inbox.audit ((detail ->> 'handler'), (detail ->> 'error_class'), audit_id)
-  where operation = 'dead note';
+create index audit_note on inbox.audit (audit_id) where operation = 'dead note';
 
 -- An event as an application's statements and functions see it. It only grows, at its end.
 create type inbox.message as (
