@@ -26,16 +26,17 @@ bool is_credential(const std::string& header) {
 constexpr std::uint64_t max_held_bytes = 2ULL << 30;
 
 /// Bodies are in memory before the sender is known.
-void check_http_memory(const Ingest& ingest, Reading& reading) {
+void check_http_memory(const Settings& settings, Reading& reading) {
   const std::string key = "ingest.http.body_limit";
-  const auto& http = ingest.http;
-  if (!ingest.is_listening()) return;
+  const auto& http = settings.ingest.http;
+  if (!settings.ingest.is_listening()) return;
   if (static_cast<std::uint64_t>(http.connections) * http.body_limit > max_held_bytes) {
     reading.findings.warning(reading.mentioned.nearest(key), key,
                              "clients without a token can have ingest.http.connections times as much in memory, above "
                              "2 GiB; lower one of them");
   }
-  if (http.waiting_bytes < 4 * http.body_limit) {
+  const auto senders = std::ranges::count_if(settings.topics, [](const Topic& topic) { return topic.http.is_on(); });
+  if (senders > 1 && http.waiting_bytes < 4 * http.body_limit) {
     reading.findings.warning(reading.mentioned.nearest(key), key,
                              "a large body may find no room beside others: half of ingest.http.waiting_bytes is for "
                              "one topic; raise waiting_bytes to at least four times body_limit");
@@ -125,7 +126,7 @@ void check_topic_http(const Settings& settings, const Topic& topic, const std::s
 
 void check_ingest_port(const Settings& settings, Reading& reading) {
   check_port("ingest", settings.ingest.listen, settings.ingest.tls, reading);
-  check_http_memory(settings.ingest, reading);
+  check_http_memory(settings, reading);
   bool has_topic = false;
   for (std::size_t i = 0; i < settings.topics.size(); ++i) {
     has_topic = has_topic || reading.mentioned.has(item_key("topics", i) + ".http");
