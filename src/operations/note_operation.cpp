@@ -19,7 +19,7 @@ Answer functions::dead_note(Context& context, const Arguments& arguments) {
   const std::string note = arguments.text("note").value_or("");
   if (!handler || !error_class) return refused("pass --handler NAME and --error CLASS, as dead list has them");
   if (note.size() > max_note_bytes) {
-    return refused("a note has at most " + std::to_string(max_note_bytes) + " bytes; put the rest where it links to");
+    return refused("a note has at most " + std::to_string(max_note_bytes) + " bytes; shorten it, or link to the rest");
   }
   DeadFilter filter;
   filter.handler = handler;

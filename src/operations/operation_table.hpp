@@ -13,7 +13,9 @@ OperationFunction events_retry, events_skip;
 // forget_operation.cpp
 OperationFunction events_forget;
 // dead_operations.cpp
-OperationFunction dead_list, dead_show, dead_replay, dead_discard, dead_note;
+OperationFunction dead_list, dead_show, dead_replay, dead_discard;
+// note_operation.cpp
+OperationFunction dead_note;
 // dead_edit.cpp
 OperationFunction dead_edit;
 // lane_operations.cpp

@@ -36,7 +36,7 @@ struct Situation {
   std::vector<QuarantineGrowth> quarantine_growth;
   std::vector<BlockedKeys> blocked;
   std::map<std::int32_t, EndedInstance> ended;  ///< the last daemon of a handler, by its id
-  history::View recent;                 ///< the last hour, in minutes
+  history::View recent;                 ///< the last hour, in minutes; empty unless a handler fails or falls behind
   std::vector<std::string> configured;  ///< handlers of the caller's file
   event::Microseconds now = 0;          ///< by the database's clock
 

@@ -156,14 +156,7 @@ TEST_CASE("the overview says that the database's disk is full") {
 
 TEST_CASE("the overview says that a topic was created again, and offers to accept it") {
   PageFixture page;
-  page.start();
-  page.admin.fixture.produce(10);
-  CHECK(page.admin.fixture.wait_done().is_perfect());
-  page.daemon->stop();
-  page.admin.fixture.kafka.delete_topic(page.admin.topic);
-  page.admin.fixture.kafka.create_topic(1, page.admin.topic);
-  page.admin.fixture.produce(5);
-  page.start();
+  page.recreate_topic(1);
   check_cause(page, "topic-recreated", {page.admin.topic + "/0 is halted", "created again", "Accept the new topic…"});
   page.browser.click_text("Accept the new topic…");
   confirm(page, "Accept the new topic");

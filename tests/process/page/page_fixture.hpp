@@ -1,4 +1,5 @@
 #pragma once
+#include <catch2/catch_test_macros.hpp>
 #include <memory>
 #include <string>
 
@@ -18,6 +19,19 @@ class PageFixture final {
   Browser browser;
 
   void start() { daemon = admin.start(); }
+  /// Deletes the topic and creates it again while the daemon is stopped: its partitions halt.
+  void recreate_topic(int partitions) {
+    start();
+    admin.fixture.produce(10);
+    CHECK(admin.fixture.wait_done().is_perfect());
+    daemon->stop();
+    admin.fixture.kafka.delete_topic(admin.topic);
+    admin.fixture.kafka.create_topic(partitions, admin.topic);
+    admin.fixture.produce(5);
+    start();
+    admin.database.wait_for("all are halted", "select count(*) from inbox.lag where halted_reason is not null",
+                            partitions);
+  }
   std::string address() const { return "http://127.0.0.1:" + std::to_string(admin.port) + "/"; }
 
   /// Opens the page with the token, as the link of `inboxd ui` does, and waits for a screen: `events?topic=a`.

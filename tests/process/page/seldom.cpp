@@ -38,15 +38,7 @@ TEST_CASE("a halted partition's gap is accepted on the page, which says how many
 
 TEST_CASE("a topic that was created again is accepted on the page, and read from its beginning") {
   PageFixture page;
-  page.start();
-  page.admin.fixture.produce(10);
-  CHECK(page.admin.fixture.wait_done().is_perfect());
-  page.daemon->stop();
-  page.admin.fixture.kafka.delete_topic(page.admin.topic);
-  page.admin.fixture.kafka.create_topic(1, page.admin.topic);
-  page.admin.fixture.produce(5);
-  page.start();
-  page.admin.database.wait_for("it is halted", halted, 1);
+  page.recreate_topic(1);
   open_screen(page, "partitions");
   page.browser.click_text("Accept recreated…");
   CHECK_THAT(question(page, "Start at its beginning"), ContainsSubstring("is read from 0"));
@@ -56,14 +48,7 @@ TEST_CASE("a topic that was created again is accepted on the page, and read from
 
 TEST_CASE("two halted partitions stay two cards while the overview refreshes") {
   PageFixture page{2};
-  page.start();
-  page.admin.fixture.produce(10);
-  CHECK(page.admin.fixture.wait_done().is_perfect());
-  page.daemon->stop();
-  page.admin.fixture.kafka.delete_topic(page.admin.topic);
-  page.admin.fixture.kafka.create_topic(2, page.admin.topic);
-  page.start();
-  page.admin.database.wait_for("both are halted", halted, 2);
+  page.recreate_topic(2);
   page.open();
   page.browser.wait_for("performance.getEntriesByType('resource').filter((each) => each.name.includes('/v1/status'))"
                         ".length >= 4");
