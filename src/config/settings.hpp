@@ -446,10 +446,26 @@ struct Outbox {
   bool operator==(const Outbox&) const = default;
 };
 
+/// Of several databases that share topics: partition p belongs to the database with index p mod `of`.
+struct ShardOf {
+  int index = 0;
+  int of = 1;
+  bool operator==(const ShardOf&) const = default;
+};
+
+/// Event ids in generations: a small table with a unique index, and frozen tables with a filter each.
+struct Ledger {
+  std::int64_t generation_ids = 0;             ///< 0: as many as a quarter of shared_buffers indexes
+  std::size_t filter_bytes = 512 << 20;        ///< memory for filters
+  bool operator==(const Ledger&) const = default;
+};
+
 /// A whole configuration file, with defaults, checked. A plain value.
 struct Settings {
   Database database;
   Kafka kafka;
+  ShardOf shard;
+  Ledger ledger;
   std::vector<Topic> topics;
   Ingest ingest;
   Local local;
