@@ -48,7 +48,8 @@ select format('grant select (%s) on %I.%I to %I', string_agg(quote_ident(a.attna
 from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
 where c.relnamespace = (:'schema')::regnamespace and c.relkind in ('r', 'p', 'v') and not c.relispartition
   and a.attname not in ('key', 'key_text', 'order_key', 'payload', 'decoded', 'headers', 'subject', 'source_id',
-                        'message', 'last_error', 'error', 'reasons', 'detail', 'notes', 'paused_reason', 'fence')
+                        'message', 'last_error', 'error', 'reasons', 'detail', 'notes', 'paused_reason', 'fence',
+                        'filter_key', 'bits')
 group by c.relname \gexec
 
 -- ingest stores, routes, registers handlers and accepts gaps. worker claims, settles, maintains, replays, discards and
@@ -62,8 +63,10 @@ from (values
   ('topic_start',         'insert',                              ''),
   ('reading',             'insert, update',                      'delete'),
   ('position',            'insert',                              'delete'),
-  ('ledger',              'insert, update (received_at)',        'update (received_at), delete'),
+  ('ledger',              'insert, update (received_at)',        'update (received_at)'),
   ('ledger_trim',         '',                                    'update'),
+  ('ledger_filter',       '',                                    'insert'),
+  ('resend_age',          '',                                    'insert, update, delete'),
   ('also_seen',           'insert',                              'delete'),
   ('event',               'insert',                              'insert, delete, '
                           'update (key, payload, decoded, headers, subject, source_id, forgotten_at)'),

@@ -17,31 +17,18 @@ returns int
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
   v_conflicts int;
-  v_locked bigint;
-  v_known bigint;
-  v_odd bigint;
   v_elsewhere boolean;
 begin
-  -- Two further topics that bring an id at the same moment take turns here and deliver it once. From here on no id is
-  -- trimmed.
-  select count(*) into v_locked
+  -- Two further topics that bring an id at the same moment take turns here and deliver it once.
+  select coalesce(bool_or(x.is_elsewhere), false) into v_elsewhere
   from (
-    select 1
+    select here.topic <> first.topic as is_elsewhere
     from unnest(l_id, l_shard, l_digest) l(id, shard, digest)
     join inbox.ledger g on g.event_id = l.id
     join inbox.shard here on here.shard_id = l.shard
     join inbox.shard first on first.shard_id = g.shard_id
     where here.topic <> first.topic or g.digest <> l.digest
     order by g.event_id for no key update of g) x;
-  -- Under the locks: ids that were trimmed before, and ids that another session has stored again since.
-  select count(*), count(*) filter (where here.topic <> first.topic or g.digest <> l.digest),
-         coalesce(bool_or(here.topic <> first.topic), false)
-  into v_known, v_odd, v_elsewhere
-  from unnest(l_id, l_shard, l_digest) l(id, shard, digest)
-  join inbox.ledger g on g.event_id = l.id
-  join inbox.shard here on here.shard_id = l.shard
-  join inbox.shard first on first.shard_id = g.shard_id;
-  perform inbox.require_known_ids(v_known, cardinality(l_id)), inbox.require_known_ids(v_locked, v_odd);
 
   with conflict as (
     select l.id, l.shard, l."offset", l.digest

@@ -6,6 +6,8 @@
 -- * e_ events and r_ runs, in log order; r_lease in milliseconds, 0: due now. q_ records for quarantine.
 -- * r_due: not leased, and not due before (deliver_at); null: due now, or leased.
 -- * r_sequence: of a sequential handler's run; r_sequence_fence: of its owner, the caller, if the run is leased.
+-- * f_ ids that a frozen generation of the ledger may have, by the filters of the routing version; null: not known, so
+--   that all generations are read.
 -- * staged_ the rows of local_event that the events come from, in any order. Those of stored shards are deleted.
 -- * p_careful: duplicates are likely. p_repeats: an event id occurs twice in the batch.
 --
@@ -15,10 +17,11 @@
 -- * moved: the shards whose position matched. received_at: microseconds since 1970.
 -- * born: a delivery id for each run, null if no event of the run is new. born_pending: the offsets of each run that
 --   are left, as text joined by ';', null if no run lost any.
+-- * resends: as record_ids.
 --
 -- Locks: shared advisory lock on routing; its new and deleted rows. Waits for another session only on the same shard or
 -- id. For an id that came on another topic or with another payload: as handle_duplicates. Indexes: primary keys of
--- position, ledger and local_event.
+-- position, of the ledger's generations and of local_event.
 --
 -- Each statement counts, in small batches too, and planning a statement costs more than running it. So the plan is
 -- generic, and work for duplicates or mismatched positions has statements of its own. Subscripts are cheaper than
@@ -34,12 +37,14 @@ create or replace function inbox.ingest(
   r_sequence_fence bigint[], r_due timestamptz[],
   q_shard int[], q_offset bigint[], q_reason text[], q_detail text[], q_key bytea[], q_payload bytea[],
   q_size bigint[], q_digest bigint[], q_headers bytea[], q_kafka_timestamp timestamptz[],
-  staged_id bigint[], staged_event uuid[],
+  staged_id bigint[], staged_event uuid[], f_generation int[], f_id uuid[],
   out status text, out moved int[], out born bigint[], out born_pending text, out stored int, out duplicates int,
-  out conflicts int, out received_at bigint)
+  out conflicts int, out received_at bigint, out resends int[])
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off
 set plan_cache_mode = force_generic_plan set lock_timeout = '10s' as $$
 declare
+  v_generation int;
+  v_version bigint;
   v_all boolean;
   v_now timestamptz;
   v_slow boolean := p_careful or p_repeats;
@@ -52,7 +57,8 @@ begin
   stored := 0; duplicates := 0; conflicts := 0; received_at := 0;
   -- Held to the end: a new handler waits for this batch, so that its backfill includes it.
   perform pg_advisory_xact_lock_shared(1768841848, 'inbox.routing'::regclass::oid::int);
-  if (select version from inbox.routing where only_row) <> p_routing_version then
+  select version, generation into v_version, v_generation from inbox.routing where only_row;
+  if v_version <> p_routing_version then
     status := 'routing';
     return;
   end if;
@@ -117,19 +123,29 @@ begin
 
   v_now := clock_timestamp();
   received_at := (extract(epoch from v_now) * 1000000)::bigint;
+  if not v_slow and f_id is null then
+    v_slow := exists (select from inbox.ledger g where g.generation <> v_generation and g.event_id = any (l_id));
+  elsif not v_slow and cardinality(f_id) > 0 then
+    v_slow := exists (
+      select from unnest(f_generation, f_id) f(generation, id)
+      cross join lateral (
+        select from inbox.ledger g where g.generation = f.generation and g.event_id = f.id offset 0) k);
+  end if;
   if not v_slow then
     -- A plain INSERT costs little more than half of an INSERT with ON CONFLICT. A duplicate ends this attempt.
     begin
-      insert into inbox.ledger (event_id, shard_id, "offset", digest, received_at)
-      select l_id[i], l_shard[i], l_offset[i], l_digest[i], v_now from generate_series(1, cardinality(l_id)) i;
+      insert into inbox.ledger (event_id, shard_id, generation, "offset", digest, received_at)
+      select l_id[i], l_shard[i], v_generation, l_offset[i], l_digest[i], v_now
+      from generate_series(1, cardinality(l_id)) i;
       get diagnostics stored = row_count;
     exception when unique_violation then
       v_slow := true;
     end;
   end if;
   if v_slow then
-    select n.stored, n.lost_shard, n.lost_offset, n.odd into stored, v_lost_shard, v_lost_offset, v_odd
-    from inbox.record_ids(v_now, p_repeats, l_id, l_shard, l_offset, l_digest) n;
+    select n.stored, n.lost_shard, n.lost_offset, n.odd, n.resends
+    into stored, v_lost_shard, v_lost_offset, v_odd, resends
+    from inbox.record_ids(v_now, v_generation, p_repeats, l_id, l_shard, l_offset, l_digest, f_generation, f_id) n;
     duplicates := cardinality(l_id) - stored;
     if v_odd then
       conflicts := inbox.handle_duplicates(

@@ -42,7 +42,8 @@ begin
   if cardinality(l_id) > 0 then
     perform from inbox.backfill f where f.shard_id = any (e_shard) order by f.handler_id, f.shard_id for share;
     select n.stored, n.lost_shard, n.lost_offset, n.odd into stored, v_lost_shard, v_lost_offset, v_odd
-    from inbox.record_ids(v_now, p_repeats, l_id, l_shard, l_offset, l_digest) n;
+    from inbox.record_ids(v_now, (select r.generation from inbox.routing r where r.only_row), p_repeats, l_id, l_shard,
+                          l_offset, l_digest, null, null) n;
     duplicates := cardinality(l_id) - stored;
     if v_odd then
       conflicts := inbox.handle_duplicates(

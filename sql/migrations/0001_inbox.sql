@@ -99,27 +99,58 @@ create table inbox.position (
   primary key (shard_id, epoch, first_offset)
 );
 
--- Event ids that were stored, for deduplication. Narrow. received_at equals that of the event's row.
+-- Event ids that were stored, for deduplication. Narrow. received_at equals that of the event's row. A partition for
+-- each generation: ids go into the current one (routing.generation), the others are frozen.
 create table inbox.ledger (
-  event_id    uuid primary key,
+  event_id    uuid not null,
   shard_id    int not null,
+  generation  int not null,
   "offset"    bigint not null,
   digest      bigint not null,
   received_at timestamptz not null
+) partition by list (generation);
+create table inbox.ledger_g1 (like inbox.ledger, primary key (event_id));
+alter table inbox.ledger attach partition inbox.ledger_g1 for values in (1);
+
+-- filter_key: random, drawn when the generation was frozen. It names the filter of its ids, so that a filter of a
+-- freeze that a failover or a restore has undone is not taken for another's.
+create table inbox.ledger_generation (
+  generation int primary key,
+  began_at   timestamptz not null default clock_timestamp(),
+  frozen_at  timestamptz,
+  filter_key bigint unique,
+  check ((frozen_at is null) = (filter_key is null))
+);
+create unique index ledger_current on inbox.ledger_generation ((frozen_at is null)) where frozen_at is null;
+insert into inbox.ledger_generation (generation) values (1);
+
+-- Filters of frozen generations, in parts: derived, each can be made again. digest: of the part's bits.
+create table inbox.ledger_filter (
+  filter_key bigint not null references inbox.ledger_generation (filter_key) on delete cascade,
+  part       int not null,
+  parts      int not null check (part < parts),
+  digest     bigint not null,
+  bits       bytea not null,
+  primary key (filter_key, part)
+);
+alter table inbox.ledger_filter alter column bits set storage external;
+
+-- How old stored ids were when a producer sent them again, by day (UTC): resends of at most so many seconds.
+create table inbox.resend_age (
+  day     date not null,
+  seconds int not null,
+  resends bigint not null check (resends > 0),
+  primary key (day, seconds)
 );
 
--- Progress of trimming the ledger: ids received before day (UTC) are deleted, block by block. next_block: where the
--- current walk continues; null between walks. moved_at: when it last moved. The ledger is walked once a day and has no
--- index by day: another index entry per event slows ingest by 5 %, and a BRIN index loses its order once rows reuse the
--- space of deleted ones. dead_letters_before: the newest dead letter that retention has deleted.
+-- forgotten_before: ids received before may be gone; null: none is. dead_letters_before: the newest dead letter that
+-- retention has deleted.
 create table inbox.ledger_trim (
-  only_row   boolean primary key default true check (only_row),
-  day        date not null,
-  next_block bigint check (next_block >= 0),
-  moved_at   timestamptz not null default clock_timestamp(),
+  only_row            boolean primary key default true check (only_row),
+  forgotten_before    timestamptz,
   dead_letters_before timestamptz
 );
-insert into inbox.ledger_trim (day) values ('-infinity');
+insert into inbox.ledger_trim default values;
 
 -- forgotten_at: when `events forget` erased key, payload, headers and subject. No handler gets such an event.
 -- deliver_at: no handler gets it before; null: at once. decoded: the JSON of the payload, if its topic has a format
@@ -187,9 +218,11 @@ create table inbox.former_subscription (
   primary key (handler_id, until)
 );
 
+-- version: of the handlers' subscriptions and of the ledger's generations. generation: the current one.
 create table inbox.routing (
-  only_row boolean primary key default true check (only_row),
-  version  bigint not null
+  only_row   boolean primary key default true check (only_row),
+  version    bigint not null,
+  generation int not null default 1
 );
 insert into inbox.routing (version) values (1);
 

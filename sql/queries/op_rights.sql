@@ -2,7 +2,7 @@
 -- No locks.
 select w.privilege || ' on ' || w.name
 from (values
-  ('shard', 'select, insert, update'), ('position', 'select, insert, delete'), ('ledger', 'select, insert, delete'),
+  ('shard', 'select, insert, update'), ('position', 'select, insert, delete'), ('ledger', 'select, insert'),
   ('event', 'select, insert, delete'), ('delivery', 'select, insert, update, delete'), ('outcome', 'select, insert'),
   ('failure', 'select, insert'), ('dead_letter', 'select, insert, update, delete'),
   ('dead_letter_topic', 'select, insert, update, delete'), ('edit', 'select, insert, update, delete'),
@@ -18,6 +18,7 @@ from (values
   ('outbox_lane', 'select, insert, update, delete'), ('outbox_waiting', 'select, insert, update, delete'),
   ('local_topic', 'select, insert'), ('local_event', 'select, delete'), ('local_reader', 'select, update'),
   ('relay', 'select, update'), ('ledger_trim', 'select, update'),
+  ('ledger_generation', 'select'), ('ledger_filter', 'select, insert'), ('resend_age', 'select, insert, update'),
   ('topic_start', 'select, insert'), ('reading', 'select, insert, update, delete'), ('audit', 'insert'),
   ('migration', 'select'), ('repeatable_migration', 'select')) t(name, privileges)
 cross join lateral unnest(string_to_array(t.privileges, ', ')) p(privilege)

@@ -1,6 +1,6 @@
--- Ids in blocks $1 to $2 (exclusive) of the ledger whose events are not stored: of shards $3, received since $4 and
--- since the shard's events were trimmed. At most $5 rows, with the number of all. No locks. Index: event_place. Reads
--- these blocks.
+-- Ids in blocks $1 to $2 (exclusive) of each generation of the ledger whose events are not stored: of shards $3,
+-- received since $4 and since the shard's events were trimmed. At most $5 rows, with the number of all. No locks.
+-- Index: event_place. Reads these blocks.
 with id as materialized (
   select l.event_id, l.shard_id, l."offset", l.received_at
   from inbox.ledger l

@@ -36,6 +36,7 @@ Table settings_table() {
       {"handler_defaults", "Defaults for all handlers."},
       {"outbox", "How the relay sends published messages to Kafka."},
       {"retention", "How long things are kept."},
+      {"ledger", "The ids of stored events, in generations."},
       {"admin", "The port for health checks, metrics and operations."},
       {"tracing", "Spans for a trace collector."},
       {"log", "Log lines."},

@@ -203,6 +203,20 @@ void add_retention(std::vector<Row<Settings>>& rows) {
       &Retention::quarantine_bytes);
 }
 
+void add_ledger(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::ledger, member));
+  };
+  add(number("ledger.generation_ids", 0, 1'000'000'000,
+             "The event ids of a generation: once the newest has so many, another begins, and the former is only "
+             "looked up. 0: as many as a quarter of the server's shared_buffers can index. At most 128 generations."),
+      &Ledger::generation_ids);
+  add(size("ledger.filter_bytes", 0, std::int64_t{64} << 30,
+           "The most memory for the filters that tell which ids a former generation cannot have: 2 bytes for each id. "
+           "Without its filter a generation is looked up for each event."),
+      &Ledger::filter_bytes);
+}
+
 void add_process(std::vector<Row<Settings>>& rows) {
   rows.push_back(
       row<Settings>(choice("log.level", {"debug", "info", "warn", "error"}, "The lowest level that is written."),
@@ -233,6 +247,7 @@ void add_service_rows(Table& table) {
   add_admin(table.settings);
   add_tracing(table.settings);
   add_retention(table.settings);
+  add_ledger(table.settings);
   add_process(table.settings);
 }
 

@@ -173,6 +173,7 @@ inbox::IngestBatch BatchWriter::without_runs(const Batch& batch) {
                             part.leader_epoch >= 0 ? part.leader_epoch : position.leader_epoch});
   }
   ingest.events = batch.events;
+  ingest.suspects = counts_.filters.suspects(routing_.get().frozen, batch.events);
   ingest.rejected = batch.rejected;
   ingest.staged = batch.staged;
   return ingest;
@@ -318,6 +319,7 @@ void BatchWriter::report(const Batch& batch, const inbox::IngestResult& result) 
   counts_.stored += static_cast<std::uint64_t>(result.stored);
   counts_.duplicates += static_cast<std::uint64_t>(result.duplicates);
   counts_.conflicts += static_cast<std::uint64_t>(result.conflicts);
+  counts_.resends.add(result.resend_seconds);
   counts_.quarantined += rejected.size();
   counts_.mismatches += result.mismatched.size();
   counts_.batch_records.observe(static_cast<double>(batch.records()));

@@ -15,11 +15,13 @@
 #include "consumer/routing.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/generations.hpp"
+#include "inbox/resends.hpp"
 #include "inbox/unsubscribed.hpp"
 
 namespace inboxd::consumer {
 
-/// What ingest has done since the start. Any thread reads.
+/// What ingest has done since the start, and what maintenance tells it. Any thread reads.
 struct IngestCounts {
   std::atomic<std::uint64_t> stored{0}, duplicates{0}, conflicts{0}, quarantined{0}, batches{0}, repeats{0},
       mismatches{0};
@@ -28,6 +30,8 @@ struct IngestCounts {
   std::atomic<int> held{0};  ///< ingesters that wait for lost registrations to be restored
   DecodeCounts<std::atomic<std::uint64_t>> decoded{};
   inbox::Unsubscribed unsubscribed;
+  inbox::Resends resends;
+  inbox::LedgerFilters filters;  ///< of the ledger; maintenance loads them
   /// From a batch's first try to its commit.
   base::Histogram batch_seconds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60};
   base::Histogram batch_records{1, 3, 10, 30, 100, 300, 1'000, 3'000, 10'000, 30'000, 100'000};

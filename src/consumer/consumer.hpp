@@ -46,8 +46,8 @@ class Consumer final {
   void join();
 
   const IngestCounts& counts() const { return counts_; }
-  inbox::Unsubscribed& unsubscribed() { return counts_.unsubscribed; }
-  std::atomic<bool>& quarantine_is_full() { return counts_.quarantine_is_full; }
+  /// What maintenance writes, and tells ingest.
+  IngestCounts& shared() { return counts_; }
   const Poller& poller() const { return poller_; }
   const PartitionStatus& status() const { return status_; }
   /// Whether the poll thread runs.

@@ -135,6 +135,18 @@ void add_ingest(std::vector<MetricRow>& rows) {
                            out.add({"conflict"}, figures.ingest->conflicts.load());
                            out.add({"quarantined"}, figures.ingest->quarantined.load());
                          }));
+  rows.push_back(histogram("resend_age_seconds", "How long after an event its producer sent it again.", {},
+                           [](const Figures& figures, Exposition& out) {
+                             if (figures.ingest != nullptr) out.add({}, figures.ingest->resends.since_start());
+                           }));
+  rows.push_back(gauge("ledger_filters", "Filters of frozen generations of event ids in memory.", {},
+                       [](const Figures& figures, Exposition& out) {
+                         if (figures.ingest != nullptr) out.add(std::int64_t(figures.ingest->filters.count()));
+                       }));
+  rows.push_back(gauge("ledger_filter_bytes", "Their memory (ledger.filter_bytes).", {},
+                       [](const Figures& figures, Exposition& out) {
+                         if (figures.ingest != nullptr) out.add(std::int64_t(figures.ingest->filters.bytes()));
+                       }));
   rows.push_back(counter("unsubscribed_events_total", "Stored events that no handler subscribes to.", {"topic"},
                          [](const Figures& figures, Exposition& out) {
                            if (figures.ingest == nullptr) return;

@@ -31,7 +31,13 @@ std::optional<Subscription::Order> order_of(std::string_view mode, std::string_v
 
 Routing read_routing(Connection& connection) {
   Routing out;
-  for (const auto& row : connection.access().run(statements::read_routing, {}, Effect::reads)) {
+  const auto rows = connection.access().run(statements::read_routing, {}, Effect::reads);
+  if (!rows.empty() && !rows[0][8].is_null()) {
+    const auto generations = numbers_of<std::int32_t>(rows[0][8].view());
+    const auto keys = numbers_of<std::int64_t>(rows[0][9].view());
+    for (std::size_t i = 0; i < generations.size(); ++i) out.frozen.push_back({generations[i], keys.at(i)});
+  }
+  for (const auto& row : rows) {
     out.version = row[0].as<std::int64_t>();
     if (row[1].is_null()) continue;
     const auto order = order_of(row[6].view(), row[7].view());

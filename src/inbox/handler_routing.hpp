@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "inbox/connection.hpp"
+#include "inbox/generations.hpp"
 
 namespace inboxd::inbox {
 
@@ -23,11 +24,12 @@ struct Subscription {
   bool collects = false;  ///< in the windows of mode batch
 };
 
-/// All registered handlers, under a single version.
+/// All registered handlers and the ledger's frozen generations, under a single version.
 struct Routing {
   std::int64_t version = 0;
   std::vector<Subscription> handlers;
   std::vector<std::string> of_unknown_mode{};  ///< handlers whose mode only a later version knows
+  std::vector<FrozenGeneration> frozen{};
 };
 
 Routing read_routing(Connection& connection);

@@ -1,12 +1,12 @@
 #include "inbox/ingest.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 
 #include "base/text.hpp"
 #include "inbox/connection_access.hpp"
 #include "inbox/event_columns.hpp"
+#include "inbox/row_reader.hpp"
 #include "inbox/value_of.hpp"
 #include "statements.hpp"
 
@@ -32,6 +32,7 @@ struct Arrays {
       q_key{Type::bytea}, q_payload{Type::bytea}, q_size{Type::int8}, q_digest{Type::int8}, q_headers{Type::bytea},
       q_kafka{Type::timestamptz};
   ArrayParameter staged_id{Type::int8}, staged_event{Type::uuid};
+  ArrayParameter suspect_generation{Type::int4}, suspect_id{Type::uuid};
 
  private:
   Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, std::size_t payload_bytes);
@@ -81,6 +82,11 @@ Arrays::Arrays(const IngestBatch& batch, std::size_t n, std::size_t key_bytes, s
     staged_id.add(staged.id);
     staged_event.add(staged.event_id);
   }
+  if (!batch.suspects) return;
+  for (const Suspect& suspect : *batch.suspects) {
+    suspect_generation.add(suspect.generation);
+    suspect_id.add(suspect.event_id);
+  }
 }
 
 void Arrays::add_event(const event::Event& event) {
@@ -123,21 +129,11 @@ pqxx::params Arrays::parameters(const IngestBatch& batch, bool expects_duplicate
                  &run_fence, &run_due});
   add(std::array{&q_shard, &q_offset, &q_reason, &q_detail, &q_key, &q_payload, &q_size, &q_digest, &q_headers,
                  &q_kafka, &staged_id, &staged_event});
-  return out;
-}
-
-/// Parses `{1,2,NULL}`; null becomes 0.
-template <class Number>
-std::vector<Number> numbers(std::string_view text) {
-  std::vector<Number> out;
-  if (text.size() < 2) return out;
-  text = text.substr(1, text.size() - 2);
-  while (!text.empty()) {
-    const auto comma = std::min(text.find(','), text.size());
-    Number value = 0;
-    std::from_chars(text.data(), text.data() + comma, value);
-    out.push_back(value);
-    text.remove_prefix(std::min(comma + 1, text.size()));
+  if (batch.suspects) {
+    add(std::array{&suspect_generation, &suspect_id});
+  } else {
+    out.append();
+    out.append();
   }
   return out;
 }
@@ -158,14 +154,14 @@ IngestResult read_result(const pqxx::row& row, const IngestBatch& batch) {
   out.routing_is_stale = status == "routing";
   out.sequence_is_lost = status == "sequence";
   if (!value_of<bool>(status, {{"stored", true}, {"routing", false}, {"sequence", false}})) return out;
-  const auto moved = numbers<std::int32_t>(row[1].view());
+  const auto moved = numbers_of<std::int32_t>(row[1].view());
   if (moved.size() < batch.steps.size()) {
     for (const ShardStep& step : batch.steps) {
       if (std::find(moved.begin(), moved.end(), step.shard_id) == moved.end()) out.mismatched.push_back(step.shard_id);
     }
   }
   out.born.resize(batch.runs.size());
-  const auto ids = row[2].is_null() ? std::vector<std::int64_t>{} : numbers<std::int64_t>(row[2].view());
+  const auto ids = row[2].is_null() ? std::vector<std::int64_t>{} : numbers_of<std::int64_t>(row[2].view());
   for (std::size_t i = 0; i < ids.size() && i < out.born.size(); ++i) out.born[i].delivery_id = ids[i];
   if (!row[3].is_null()) {
     auto pending = pending_left(row[3].view(), out.born.size());
@@ -178,6 +174,7 @@ IngestResult read_result(const pqxx::row& row, const IngestBatch& batch) {
   out.duplicates = row[5].as<std::int64_t>();
   out.conflicts = row[6].as<std::int64_t>();
   out.received_at = row[7].as<std::int64_t>();
+  if (!row[8].is_null()) out.resend_seconds = numbers_of<std::int32_t>(row[8].view());
   return out;
 }
 

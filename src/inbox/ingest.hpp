@@ -10,6 +10,7 @@
 #include "event/event.hpp"
 #include "event/offset_set.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/generations.hpp"
 
 namespace inboxd::inbox {
 
@@ -64,6 +65,9 @@ struct IngestBatch {
   std::vector<event::Event> events;  ///< by shard, then offset
   std::vector<PlannedRun> runs;
   std::vector<QuarantinedRecord> rejected;
+  /// Ids that frozen generations of the ledger may have, by the generations of `routing_version`. nullopt: not known;
+  /// all generations are read.
+  std::optional<std::vector<Suspect>> suspects{};
   std::vector<StagedEvent> staged;  ///< deleted with the transaction; if any is gone, all shards are mismatched
 };
 
@@ -81,6 +85,7 @@ struct IngestResult {
   std::int64_t duplicates = 0;
   std::int64_t conflicts = 0;
   event::Microseconds received_at = 0;
+  std::vector<std::int32_t> resend_seconds{};  ///< of each duplicate from another place: the time since the first
 };
 
 /// Stores a batch and commits. Throws DatabaseError. After `in_doubt`, run the same batch again: the position decides.

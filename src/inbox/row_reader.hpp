@@ -1,6 +1,8 @@
 #pragma once
 #include <libpq-fe.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <pqxx/pqxx>
@@ -18,6 +20,22 @@ namespace inboxd::inbox {
 inline std::vector<std::string> texts_of(const pqxx::field& field) {
   const auto array = field.as_sql_array<std::string>();
   return {array.cbegin(), array.cend()};
+}
+
+/// Parses `{1,2,NULL}`; null becomes 0.
+template <class Number>
+std::vector<Number> numbers_of(std::string_view text) {
+  std::vector<Number> out;
+  if (text.size() < 2) return out;
+  text = text.substr(1, text.size() - 2);
+  while (!text.empty()) {
+    const auto comma = std::min(text.find(','), text.size());
+    Number value = 0;
+    std::from_chars(text.data(), text.data() + comma, value);
+    out.push_back(value);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return out;
 }
 
 /// Reads the columns of a row in order, so that a new column needs no renumbering.

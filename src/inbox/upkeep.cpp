@@ -78,11 +78,6 @@ EventsTrimmed trim_events(Connection& connection, std::int32_t shard_id, event::
   return {row[0].as<std::int64_t>(), row[1].as<std::optional<std::int64_t>>()};
 }
 
-LedgerTrimmed trim_ledger(Connection& connection, std::chrono::milliseconds keep, int blocks) {
-  const auto row = connection.access().run(statements::trim_ledger, pqxx::params{keep.count(), blocks})[0];
-  return {row[0].as<std::int64_t>(), row[1].as<bool>(), row[2].as<bool>()};
-}
-
 std::int64_t trim_positions(Connection& connection, int limit) {
   return connection.access().run(statements::trim_positions, pqxx::params{limit}).affected_rows();
 }

@@ -50,15 +50,6 @@ struct EventsTrimmed {
 EventsTrimmed trim_events(Connection& connection, std::int32_t shard_id, event::Microseconds before,
                           std::int64_t first, int limit);
 
-/// Deletes expired rows from the next `blocks` blocks of the ledger. The instances walk through it once a day,
-/// together.
-struct LedgerTrimmed {
-  std::int64_t rows = 0;
-  bool has_more = false;  ///< the walk is not complete
-  bool is_bite = false;   ///< false: another instance works on it, or today's walk is complete
-};
-LedgerTrimmed trim_ledger(Connection& connection, std::chrono::milliseconds keep, int blocks);
-
 /// Delete at most `limit` expired rows; return the number deleted.
 std::int64_t trim_positions(Connection& connection, int limit);
 std::int64_t trim_old_rows(Connection& connection, std::optional<std::chrono::milliseconds> keep_dead_letters,

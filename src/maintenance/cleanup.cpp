@@ -17,18 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int batch_rows = 5'000;
-constexpr int max_blocks = 512;  // of the ledger: about 58,000 ids; usually a thirtieth is old
-constexpr auto long_batch = 1s;
-constexpr auto short_batch = 250ms;
 constexpr auto kept_day_warning_interval = 1h;
 constexpr const char* event_table = "event";
 
 }  // namespace
-
-int next_blocks(int blocks, std::chrono::nanoseconds took) {
-  if (took > long_batch) return std::max(blocks / 2, 1);
-  return took < short_batch ? std::min(blocks * 2, max_blocks) : blocks;
-}
 
 void Cleanup::set_retention(const config::Settings& settings) {
   const base::Lock lock{mutex_};
@@ -117,23 +109,6 @@ void Cleanup::trim_events() {
   if (turn_.has_more() || trimmed_events_ == 0) return;
   log_.info("maintenance.events_trimmed", {{"events", trimmed_events_}});
   trimmed_events_ = 0;
-}
-
-void Cleanup::trim_ledger() {
-  const auto keep = retention().ledger;
-  if (!keep) return;
-  turn_.run_gently([&] {
-    const auto began = Clock::now();
-    const int blocks = blocks_;
-    blocks_ = std::max(blocks / 2, 1);  // used if the statement fails
-    const auto batch = inbox::trim_ledger(connection_, *keep, blocks);
-    blocks_ = batch.is_bite ? next_blocks(blocks, Clock::now() - began) : blocks;
-    trimmed_ids_ += batch.rows;
-    return batch.has_more;
-  });
-  if (turn_.has_more() || trimmed_ids_ == 0) return;
-  log_.info("maintenance.ids_trimmed", {{"ids", trimmed_ids_}});
-  trimmed_ids_ = 0;
 }
 
 void Cleanup::trim_positions() {

@@ -17,10 +17,6 @@
 
 namespace inboxd::maintenance {
 
-/// The number of ledger blocks for the next batch, given the last batch's number and duration. Shrinks before a batch
-/// comes near a statement's deadline.
-int next_blocks(int blocks, std::chrono::nanoseconds took);
-
 /// Deletes data past its retention, in batches. Each task is a turn on the maintenance thread.
 class Cleanup final {
  public:
@@ -31,8 +27,6 @@ class Cleanup final {
   void purge();
   /// Events past the retention of their topic, and settled events that were kept when their day was dropped.
   void trim_events();
-  /// Old event ids.
-  void trim_ledger();
   /// Superseded positions.
   void trim_positions();
 
@@ -69,11 +63,9 @@ class Cleanup final {
   Clock::time_point next_kept_day_warning_{};
   std::vector<Walk> walks_;          ///< of trim_events, still to make
   std::int64_t trimmed_events_ = 0;  ///< not logged yet
-  std::int64_t trimmed_ids_ = 0;     ///< not logged yet
   std::optional<std::string> full_;
   bool quarantine_is_full_ = false;
   base::Repeats full_log_{std::chrono::hours{1}};
-  int blocks_ = 64;                  ///< of the ledger's next batch
   std::atomic<bool> is_new_{false};  ///< the retention
   mutable base::Mutex mutex_;
   config::Retention retention_ GUARDED_BY(mutex_);

@@ -92,21 +92,20 @@ std::chrono::seconds VacuumHoldback::age(const std::optional<inbox::OldestTransa
 }
 
 Maintenance::Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity,
-                         inbox::Registrations& registrations, inbox::Unsubscribed& unsubscribed,
-                         std::atomic<bool>& quarantine_is_full, CurrentProblem current_problem,
+                         inbox::Registrations& registrations, Intake intake, CurrentProblem current_problem,
                          CurrentActivity current_activity, history::History& history, FedHandlers fed_handlers,
                          inbox::Watchdog& watchdog, base::Logger& log)
     : identity_{std::move(identity)},
       consumer_group_{settings.kafka.group},
       registrations_{registrations},
-      unsubscribed_{unsubscribed},
-      quarantine_is_full_{quarantine_is_full},
+      intake_{intake},
       current_problem_{std::move(current_problem)},
       current_activity_{std::move(current_activity)},
       history_{history},
       log_{log},
       connection_{settings.database, "maintenance", watchdog, log},
       cleanup_{settings, connection_, turn_, log},
+      generations_{settings, intake.filters, connection_, turn_, log},
       feeder_{registrations, connection_, turn_, std::move(fed_handlers), log},
       agreement_{registrations, identity_.instance_id, connection_, log} {}
 
@@ -127,10 +126,10 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<PeriodicTask, 18> tasks{{{&Maintenance::check_registrations, 2s},
+  std::array<PeriodicTask, 19> tasks{{{&Maintenance::check_registrations, 2s},
                                       {&Maintenance::send_heartbeat, 1s},
                                       {&Maintenance::write_audit_entries, 1s},
-                                      {&Maintenance::write_unsubscribed, 1s},
+                                      {&Maintenance::write_counts, 1s},
                                       {&Maintenance::read_histories, 30s},
                                       {&Maintenance::observe_backlog, 5s},
                                       {&Maintenance::observe_readings, 5s},
@@ -141,7 +140,8 @@ void Maintenance::run() {
                                       {&Maintenance::repair_order, 30s},
                                       {&Maintenance::purge, 60s},
                                       {&Maintenance::trim_events, 600s},
-                                      {&Maintenance::trim_ledger, 60s},
+                                      {&Maintenance::turn_generations, 60s},
+                                      {&Maintenance::load_filters, 2s},
                                       {&Maintenance::trim_positions, 60s},
                                       {&Maintenance::check_limits, 60s},
                                       {&Maintenance::check_vacuum, 60s}}};
@@ -161,7 +161,7 @@ void Maintenance::run() {
   const auto failure = inbox::failure_of([&] {
     inbox::instance_heartbeat(connection_, identity_, true, std::nullopt, {}, {}, history_.take_minutes());
     write_audit_entries();
-    write_unsubscribed();
+    write_counts();
   });
   if (failure) log_.debug("maintenance.stop_not_recorded", {{"error", failure->message}});
 }
@@ -205,12 +205,19 @@ void Maintenance::write_audit_entries() {
   }
 }
 
-void Maintenance::write_unsubscribed() {
-  const auto events = unsubscribed_.take();
+void Maintenance::write_counts() {
+  const auto events = intake_.unsubscribed.take();
   try {
     inbox::note_unsubscribed(connection_, events);
   } catch (...) {
-    unsubscribed_.put_back(events);
+    intake_.unsubscribed.put_back(events);
+    throw;
+  }
+  const auto resends = intake_.resends.take();
+  try {
+    inbox::note_resends(connection_, resends);
+  } catch (...) {
+    intake_.resends.put_back(resends);
     throw;
   }
 }
@@ -242,7 +249,7 @@ void Maintenance::read_histories() {
 
 void Maintenance::check_limits() {
   cleanup_.check_limits();
-  quarantine_is_full_ = cleanup_.quarantine_is_full();
+  intake_.quarantine_is_full = cleanup_.quarantine_is_full();
 }
 
 void Maintenance::check_registrations() {

@@ -20,11 +20,14 @@
 #include "inbox/connection.hpp"
 #include "inbox/handler_registration.hpp"
 #include "inbox/registrations.hpp"
+#include "inbox/generations.hpp"
+#include "inbox/resends.hpp"
 #include "inbox/unsubscribed.hpp"
 #include "inbox/upkeep.hpp"
 #include "maintenance/agreement.hpp"
 #include "maintenance/cleanup.hpp"
 #include "maintenance/feeder.hpp"
+#include "maintenance/generations.hpp"
 #include "maintenance/turn.hpp"
 #include "operations/reading_queries.hpp"
 #include "operations/status_findings.hpp"
@@ -79,12 +82,19 @@ class Maintenance final {
   using CurrentActivity =
       std::function<std::vector<inbox::HandlerActivity>(const std::map<std::int32_t, std::int64_t>& pending)>;
 
-  /// `registrations`: the handlers of this process, restored if the database loses them. `unsubscribed`: the counts of
-  /// ingest, written every second. `quarantine_is_full`: for ingest. `fed_handlers`: for `handlers backfill`.
+  /// Shared with ingest: counts, written every second; the filters of the ledger; whether quarantine is full.
+  struct Intake {
+    inbox::Unsubscribed& unsubscribed;
+    inbox::Resends& resends;
+    inbox::LedgerFilters& filters;
+    std::atomic<bool>& quarantine_is_full;
+  };
+
+  /// `registrations`: the handlers of this process, restored if the database loses them. `fed_handlers`: for `handlers
+  /// backfill`.
   Maintenance(const config::Settings& settings, inbox::InstanceIdentity identity, inbox::Registrations& registrations,
-              inbox::Unsubscribed& unsubscribed, std::atomic<bool>& quarantine_is_full,
-              CurrentProblem current_problem, CurrentActivity current_activity, history::History& history,
-              FedHandlers fed_handlers, inbox::Watchdog& watchdog, base::Logger& log);
+              Intake intake, CurrentProblem current_problem, CurrentActivity current_activity,
+              history::History& history, FedHandlers fed_handlers, inbox::Watchdog& watchdog, base::Logger& log);
   ~Maintenance();
   Maintenance(const Maintenance&) = delete;
   Maintenance& operator=(const Maintenance&) = delete;
@@ -97,7 +107,10 @@ class Maintenance final {
   /// Configured handlers were retired or restored since the last call, so this process must prepare its handlers.
   bool take_stale_handlers() { return handlers_are_stale_.exchange(false); }
   /// From a reload. Any thread.
-  void set_retention(const config::Settings& settings) { cleanup_.set_retention(settings); }
+  void set_retention(const config::Settings& settings) {
+    cleanup_.set_retention(settings);
+    generations_.set_retention(settings);
+  }
   /// Queues an entry for table audit; keeps the last hundred while the database is away. Any thread.
   void note(AuditEntry entry);
   /// Any thread.
@@ -122,7 +135,7 @@ class Maintenance final {
   /// Every five seconds, and at once with a new problem, or when a service goes away or comes back.
   void send_heartbeat();
   void write_audit_entries();
-  void write_unsubscribed();
+  void write_counts();
   /// Adds other instances to the history of the day.
   void read_histories();
   /// Every so often, see pause_after_count; also after a failure.
@@ -135,7 +148,8 @@ class Maintenance final {
   void observe_days();
   void purge() { cleanup_.purge(); }
   void trim_events() { cleanup_.trim_events(); }
-  void trim_ledger() { cleanup_.trim_ledger(); }
+  void turn_generations() { generations_.turn_over(); }
+  void load_filters() { generations_.load_filters(); }
   void trim_positions() { cleanup_.trim_positions(); }
   void check_limits();
   void check_vacuum();
@@ -145,8 +159,7 @@ class Maintenance final {
   const inbox::InstanceIdentity identity_;
   const std::string consumer_group_;
   inbox::Registrations& registrations_;
-  inbox::Unsubscribed& unsubscribed_;
-  std::atomic<bool>& quarantine_is_full_;
+  const Intake intake_;
   const CurrentProblem current_problem_;
   const CurrentActivity current_activity_;
   history::History& history_;
@@ -165,6 +178,7 @@ class Maintenance final {
   inbox::Connection connection_;
   Turn turn_{heartbeat_, stop_};
   Cleanup cleanup_;
+  Generations generations_;
   Feeder feeder_;
   Agreement agreement_;
   int checked_session_ = 0;                            ///< of the last check_registrations()

@@ -19,7 +19,7 @@ using inbox::Statement;
 
 constexpr std::int64_t page_events = 50'000;
 constexpr std::int64_t page_deliveries = 20'000;
-constexpr std::int64_t page_blocks = 2'048;  // 16 MiB of the ledger
+constexpr std::int64_t page_blocks = 256;  // 2 MiB of each generation of the ledger
 
 struct Rule {
   const char* name;
@@ -173,8 +173,8 @@ class DatabaseRules final {
     if (rows.empty()) return "none: the event has been deleted meanwhile";
     inbox::RowReader row{rows[0]};
     const auto key = row.maybe_bytes(), payload = row.maybe_bytes();
-    return "in psql: insert into inbox.ledger (event_id, shard_id, \"offset\", digest, received_at) select event_id, "
-           "shard_id, \"offset\", " +
+    return "in psql: insert into inbox.ledger (event_id, shard_id, generation, \"offset\", digest, received_at) select "
+           "event_id, shard_id, (select generation from inbox.routing), \"offset\", " +
            std::to_string(envelope::digest_of(key, payload)) + ", received_at from inbox.event where shard_id = " +
            std::to_string(shard) + " and \"offset\" = " + std::to_string(found.offset.value_or(0)) +
            " and event_id = '" + found.event_id + "'";

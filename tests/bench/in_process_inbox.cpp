@@ -56,6 +56,8 @@ inbox::IngestBatch InProcessInbox::planned(const SourceBatch& source, const inbo
   batch.fence = base::random_fence();
   batch.routing_version = routing.version;
   batch.events = source.events;
+  batch.suspects.emplace();
+  if (load.filters != nullptr) batch.suspects = load.filters->suspects(routing.frozen, batch.events);
   for (event::Event& event : batch.events) {
     event.shard_id = shards_[static_cast<std::size_t>(event.shard_id)].shard_id;
   }
@@ -77,7 +79,7 @@ void InProcessInbox::ingest_part(int worker, const Load& load, Counts& counts) {
   while (source.next(from_source)) {
     inbox::IngestBatch batch = planned(from_source, routing, load);
     auto result = inbox::ingest(*connection, batch);
-    if (result.routing_is_stale) {  // a daemon registered its handlers meanwhile
+    if (result.routing_is_stale) {  // a daemon registered its handlers meanwhile, or a generation was frozen
       routing = inbox::read_routing(*connection);
       batch = planned(from_source, routing, load);
       result = inbox::ingest(*connection, batch);

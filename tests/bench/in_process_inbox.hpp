@@ -33,6 +33,7 @@ class InProcessInbox final {
     std::chrono::milliseconds lease{30'000};  ///< 0: due at once
     /// Called on the ingesting thread for each stored batch.
     std::function<void(const inbox::IngestBatch&, event::Microseconds received_at)> stored = {};
+    const inbox::LedgerFilters* filters = nullptr;  ///< null: the ledger has no frozen generations
   };
   struct Counts {
     std::int64_t stored = 0;

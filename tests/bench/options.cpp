@@ -42,6 +42,8 @@ void set(Options& options, const std::string& name, const std::string& value) {
     options.connections = as_int();
   } else if (name == "--batch") {
     options.batch = as_int();
+  } else if (name == "--ids") {
+    options.ids = number(name, value);
   } else if (name == "--rounds") {
     options.rounds = as_int();
   } else if (name == "--property") {
@@ -58,6 +60,7 @@ void set(Options& options, const std::string& name, const std::string& value) {
 void make_small(Options& options) {
   options.smoke = true;
   options.events = smoke_events;
+  options.ids = smoke_events;
   options.rounds = 1;
   options.duration = smoke_duration;
 }

@@ -11,6 +11,7 @@ namespace inboxd::bench {
 struct Options {
   std::vector<std::string> scenarios;
   std::int64_t events = 1'000'000;
+  std::int64_t ids = 10'000'000;  ///< that the ledger knows before, in `ledger`
   std::size_t payload = 256;
   int partitions = 8;
   int handlers = 1;     ///< handlers of each event, in `end-to-end` and `ingest-memory`

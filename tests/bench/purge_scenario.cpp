@@ -6,6 +6,7 @@
 
 #include "in_process_inbox.hpp"
 #include "maintenance/cleanup.hpp"
+#include "maintenance/generations.hpp"
 #include "postgres_session.hpp"
 #include "scenarios.hpp"
 
@@ -23,7 +24,7 @@ void add_old_rows(PostgresSession& session, std::int64_t count) {
       "('2020-01-02 00:00:00+00'); "
       "insert into inbox.shard (shard_id, topic, partition) values (2147483647, 'old', 0)");
   const std::string series = " from generate_series(1, " + std::to_string(count) + ") i";
-  session.run("insert into inbox.ledger select gen_random_uuid(), 2147483647, i, i, '2020-01-01'" + series);
+  session.run("insert into inbox.ledger select gen_random_uuid(), 2147483647, 1, i, i, '2020-01-01'" + series);
   session.run(
       "insert into inbox.event (shard_id, \"offset\", event_id, event_type, payload, received_at) select 2147483647, "
       "i, gen_random_uuid(), 'Happened', decode(repeat('61', 256), 'hex'), '2020-01-01 12:00:00+00'" +
@@ -45,11 +46,13 @@ double purge(inbox::Connection& connection) {
   base::Logger log{base::LogLevel::warn, base::LogFormat::text};
   maintenance::Turn turn{heartbeat, stop};
   maintenance::Cleanup cleanup{settings, connection, turn, log};
+  inbox::LedgerFilters filters;
+  maintenance::Generations generations{settings, filters, connection, turn, log};
   const auto began = Clock::now();
   bool has_more = true;
   while (has_more) {
     turn.begin(Clock::now() + std::chrono::seconds{1});
-    cleanup.trim_ledger();
+    generations.turn_over();
     has_more = turn.has_more();
     turn.begin(Clock::now() + std::chrono::seconds{1});
     cleanup.trim_events();

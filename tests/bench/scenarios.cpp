@@ -8,6 +8,8 @@ const std::vector<Scenario>& scenarios() {
       {"duplicates", "all records are stored already", measure_duplicates},
       {"key-index", "ingest from memory with and without the index of events by key (sql/README.md)",
        measure_key_index},
+      {"ledger", "ingest from memory with --ids random ids known before: generations with filters, and without",
+       measure_ledger},
       {"purge", "ingest from memory while as many old ids and events are deleted", measure_purge},
       {"ingest-kafka", "a preloaded topic until all events are stored", measure_ingest_kafka},
       {"end-to-end", "a preloaded topic until a no-op plugin has done all events", measure_end_to_end},

@@ -23,6 +23,7 @@ void measure_kafka_handler(const Options& options, Report& report);
 void measure_exec(const Options& options, Report& report);
 void measure_http(const Options& options, Report& report);
 void measure_backfill(const Options& options, Report& report);
+void measure_ledger(const Options& options, Report& report);
 void measure_purge(const Options& options, Report& report);
 void measure_ingest_kafka(const Options& options, Report& report);
 void measure_end_to_end(const Options& options, Report& report);

@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <thread>
 
+#include "integration/support/generations.hpp"
 #include "integration/support/inbox.hpp"
 
 using namespace inboxd;
@@ -141,10 +142,16 @@ TEST_CASE("a former subscription is kept until the ledger's retention has passed
   CHECK(formers() == 0);
   inbox.add_handler("receipt", {"audit"});
   CHECK(formers() == 1);
-  inbox::trim_ledger(inbox.connection(), std::chrono::hours{24}, 100);
+  Batch batch{inbox};
+  batch.at(inbox.add_shard("orders"), 0).events(2).store(inbox.connection());
+  REQUIRE(freeze(inbox));
+  CHECK(drop_old(inbox).generation.has_value());
   CHECK(formers() == 1);
-  inbox.database().run("update inbox.former_subscription set until = until - 5 * 86400000000");
-  inbox::trim_ledger(inbox.connection(), std::chrono::hours{24}, 100);
+  inbox.database().run("update inbox.former_subscription set until = until - 6 * 86400000000");
+  Batch next{inbox};
+  next.at(batch.get().steps[0].shard_id, 2).events(1).store(inbox.connection());
+  REQUIRE(freeze(inbox));
+  CHECK(drop_old(inbox).generation.has_value());
   CHECK(formers() == 0);
   inbox.add_handler("receipt", {"orders"});
   CHECK(formers() == 1);

@@ -20,10 +20,12 @@ TEST_CASE("after a retirement, a refused preparation is requested again after 30
   inbox::Watchdog watchdog;
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
   inbox::Unsubscribed unsubscribed;
+  inbox::Resends resends;
+  inbox::LedgerFilters filters;
   std::atomic<bool> quarantine_is_full{false};
   history::History history;
   maintenance::Maintenance maintenance{
-      settings, {inbox.owner, "here", 1}, registrations, unsubscribed, quarantine_is_full,
+      settings, {inbox.owner, "here", 1}, registrations, {unsubscribed, resends, filters, quarantine_is_full},
       [] { return std::nullopt; }, [](const auto&) { return std::vector<inbox::HandlerActivity>{}; }, history,
       {}, watchdog, log};
   maintenance.start();

@@ -36,7 +36,8 @@ constexpr const char* invariants[] = {
     "backfill_request set rate = 0",
     "backfill_range set next_offset = end_offset",
     "routing set only_row = false",
-    "ledger_trim set next_block = -1",
+    "ledger_trim set only_row = false",
+    "ledger_generation set frozen_at = now()",
 };
 
 void fill(Inbox& inbox) {

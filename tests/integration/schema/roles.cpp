@@ -2,7 +2,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "inbox/generations.hpp"
 #include "inbox/local_events.hpp"
+#include "inbox/resends.hpp"
 #include "integration/support/roles_fixture.hpp"
 #include "operations/backfill_queries.hpp"
 #include "operations/dead_queries.hpp"
@@ -88,7 +90,12 @@ TEST_CASE("the roles ingest and worker can each do their work, and together all 
     claimed = claim_due(*daemon, id, inbox.owner);
   }
   CHECK_FALSE(inbox::drop_partition(*daemon, "event", 24h).has_value());
-  inbox::trim_ledger(*daemon, 24h, 100);
+  inbox.database().run("update inbox.ledger_generation set began_at = '2020-01-01'");
+  CHECK(inbox::freeze_generation(*daemon, 0, 24h));
+  inbox::drop_generation(*daemon, 24h);
+  const auto generation = inbox::read_generations(*daemon).at(0);
+  inbox::store_filter(*daemon, generation.frozen.filter_key, inbox::IdFilter{generation.frozen.filter_key, 1});
+  inbox::note_resends(*daemon, {{4, 1}});
   inbox::trim_positions(*daemon, 100);
   inbox::trim_old_rows(*daemon, 24h, 24h, 100);
   const auto late = operations::find_pending(*daemon, "late", 1min).value();
@@ -153,7 +160,9 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "handler: ingest insert select update, reader select, worker select update\n"
         "handler_limit: ingest select, reader select, worker insert select update\n"
         "instance: ingest insert select update, reader select, worker delete insert select update\n"
-        "ledger: ingest insert select update(received_at), reader select, worker delete select update(received_at)\n"
+        "ledger: ingest insert select update(received_at), reader select, worker select update(received_at)\n"
+        "ledger_filter: ingest select, reader select, worker insert select\n"
+        "ledger_generation: ingest select, reader select, worker select\n"
         "ledger_trim: ingest select, reader select, worker select update\n"
         "local_event: ingest delete insert select, reader select, worker select\n"
         "local_reader: ingest select update, reader select, worker select\n"
@@ -171,6 +180,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "reading: ingest insert select update, reader select, worker delete select\n"
         "relay: ingest select, reader select, worker select update\n"
         "repeatable_migration: ingest select, reader select, worker select\n"
+        "resend_age: ingest select, reader select, worker delete insert select update\n"
         "routing: ingest select update, reader select, worker select update\n"
         "sequence: ingest delete select update(wanted_by), reader select, worker insert select update\n"
         "shard: ingest insert select update, reader select, worker select\n"
@@ -192,7 +202,7 @@ TEST_CASE("a missing right of the daemon is reported by name") {
   const auto daemon = roles.connect({"ingest", "worker"});
   const std::vector<std::pair<std::string, std::string>> rights{
       {"insert on inbox.audit", "insert on audit"},
-      {"delete on inbox.ledger", "delete on ledger"},
+      {"insert on inbox.ledger", "insert on ledger"},
       {"update on inbox.ledger_trim", "update on ledger_trim"},
       {"update (received_at) on inbox.ledger", "update (received_at) on ledger"},
       {"update (forgotten_at) on inbox.event",
@@ -338,7 +348,8 @@ TEST_CASE("a monitoring role reads all tables and views but for the content of e
         "event.payload "
         "event.source_id event.subject events.headers events.key events.payload events.source_id events.subject "
         "failure.message "
-        "failures.message handler.paused_reason lanes.key lanes.key_text lanes.last_error local_event.headers "
+        "failures.message handler.paused_reason lanes.key lanes.key_text lanes.last_error ledger_filter.bits "
+        "ledger_filter.filter_key ledger_generation.filter_key local_event.headers "
         "local_event.key local_event.payload local_event.source_id local_event.subject local_reader.fence "
         "outbox.headers outbox.key "
         "outbox.payload outbox_lane.error outbox_lane.key outbox_waiting.headers outbox_waiting.key "

@@ -60,9 +60,11 @@ TEST_CASE("every function with owner rights sets its search path, pg_temp last, 
                               "where s like 'search_path=%'), ', ' order by proname) from pg_proc "
                               "where prosecdef and pronamespace = $1::regnamespace",
                               {inbox.database().schema()}) ==
-        "call_events search_path=pg_catalog, pg_temp, drop_partition search_path=pg_catalog, pg_temp, "
+        "call_events search_path=pg_catalog, pg_temp, drop_generation search_path=pg_catalog, pg_temp, "
+        "drop_partition search_path=pg_catalog, pg_temp, "
         "enqueue search_path=pg_catalog, pg_temp, enqueue_batch search_path=pg_catalog, pg_temp, "
-        "make_partitions search_path=pg_catalog, pg_temp, publish search_path=pg_catalog, pg_temp");
+        "freeze_generation search_path=pg_catalog, pg_temp, make_partitions search_path=pg_catalog, pg_temp, "
+        "publish search_path=pg_catalog, pg_temp");
   CHECK(std::size(calls_of_definers) == 3);
 }
 

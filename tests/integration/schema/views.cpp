@@ -204,7 +204,7 @@ TEST_CASE("deliveries counts the states of events that were settled singly in se
     session.run(sql, {std::to_string(shard), std::to_string(handler)});
   };
   session.run("insert into inbox.ledger select gen_random_uuid(), " + std::to_string(shard) +
-              ", i, 1, clock_timestamp() from generate_series(0, 99999) i");
+              ", 1, i, 1, clock_timestamp() from generate_series(0, 99999) i");
   run("insert into inbox.outcome select $2::int, $1::int, int8multirange(int8range(i, i + 1)), 'done', 1, null, "
       "clock_timestamp() from generate_series(0, 79999) i");
   run("insert into inbox.outcome select $2::int, $1::int, int8multirange(int8range(i * 1000, i * 1000 + 400), "

@@ -155,8 +155,8 @@ const Planted planted[] = {
      "stored_twice", "inboxd events trace "},
     {"with again as (insert into inbox.event (shard_id, \"offset\", event_id, event_type, received_at) select "
      "shard_id, \"offset\", gen_random_uuid(), event_type, received_at from inbox.event where \"offset\" = 4 "
-     "returning *) insert into inbox.ledger (event_id, shard_id, \"offset\", digest, received_at) select event_id, "
-     "shard_id, \"offset\", 1, received_at from again",
+     "returning *) insert into inbox.ledger (event_id, shard_id, generation, \"offset\", digest, received_at) select "
+     "event_id, shard_id, 1, \"offset\", 1, received_at from again",
      "two_events", "inboxd events trace "},
     {"insert into inbox.event select * from inbox.event where \"offset\" = 4", "two_events",
      "in psql: delete from inbox.event where "},
@@ -199,7 +199,7 @@ TEST_CASE("events that the ledger or retention may have forgotten are not taken 
   BusyInbox busy;
   busy.run("insert into inbox.event (shard_id, \"offset\", event_id, event_type, received_at) select shard_id, 5000, "
            "event_id, event_type, received_at from inbox.event where \"offset\" = 4");
-  busy.run("update inbox.ledger_trim set day = current_date + 1");
+  busy.run("update inbox.ledger_trim set forgotten_before = current_date + 1");
   CHECK(verified(busy.connection()).is_good());
   busy.run("delete from inbox.event where \"offset\" >= 5000");
   // Handled, and deleted under a shorter retention than today's.

@@ -94,10 +94,14 @@ TEST_CASE("the log names a day that is kept past its retention, and its handler"
 
 TEST_CASE("a missing day raises an alarm and loses nothing: records are stored once the day exists") {
   DaemonFixture fixture{1};
+  fixture.migrate();
+  fixture.database.run(
+      "insert into inbox.ledger values (gen_random_uuid(), 1, 1, 1, 1, now()); "
+      "update inbox.ledger_generation set began_at = now() - interval '1 year'");
   const auto daemon = fixture.start();
-  // After the task that makes days, which runs again in ten minutes.
+  // After the task that makes days, which runs again in ten minutes: the task after it freezes the generation.
   fixture.database.wait_for("each task has had its turn",
-                            "select count(*) from inbox.ledger_trim where day > '-infinity'", 1);
+                            "select count(*) from inbox.ledger_generation where frozen_at is not null", 1);
   fixture.database.run(
       "do $$ declare day text; begin for day in select inhrelid::regclass::text from pg_inherits "
       "where inhparent = 'inbox.event'::regclass and inhrelid <> 'inbox.event_kept'::regclass "

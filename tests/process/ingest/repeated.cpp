@@ -25,8 +25,7 @@ TEST_CASE("a batch whose transaction deadlocks runs again, and nothing is lost o
     const std::string id = "5e000000-0000-4000-8000-00000000000" + std::to_string(tries);
     const auto position = std::to_string(fixture.position());
     other.run("begin");
-    other.run("insert into inbox.ledger (event_id, shard_id, \"offset\", digest, received_at) values ('" + id +
-              "', 1, 1000000, 0, now())");
+    other.run("insert into inbox.ledger values ('" + id + "', 1, 1, 1000000, 0, now())");
     fixture.kafka.produce({event_message(fixture.topic, id)});
     fixture.note({id});
     fixture.database.wait_for("the batch waits for the id",

@@ -124,7 +124,7 @@ TEST_CASE("a resend is a duplicate after its id was trimmed, and --fetch never s
   CHECK(fixture.database.number("select max(epoch) from inbox.position") == 0);
   CHECK(verify(fixture, {"--fetch", "--yes", "--sample", "1%"}).status == 64);
 
-  fixture.database.run("update inbox.ledger_trim set day = current_date + 1");
+  fixture.database.run("update inbox.ledger_trim set forgotten_before = current_date + 1");
   const auto old = verify(fixture, {"--against", "kafka"});
   INFO(old.text);
   CHECK(old.status == 0);
@@ -208,7 +208,7 @@ TEST_CASE("contradictions are shown also if a later statement fails; the verdict
              ContainsSubstring("0 contradictions; 0 records could not be checked\n"));
   const auto sampled = command(fixture.config, {"verify", "--sample", "50%"});
   CHECK_THAT(sampled.out, ContainsSubstring("; a sample of 50% of the offsets\n"));
-  fixture.database.run("update inbox.ledger_trim set day = current_date + 1");
+  fixture.database.run("update inbox.ledger_trim set forgotten_before = current_date + 1");
   lose(fixture, 4);
   const auto old = command(fixture.config, {"verify", "--against", "kafka"});
   CHECK(old.status.code == 0);

@@ -1,3 +1,4 @@
+#include "maintenance/generations.hpp"
 #include "maintenance/maintenance.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,12 +16,12 @@ TEST_CASE("counting takes at most a fiftieth of the time, but runs every two min
 }
 
 TEST_CASE("a slow batch of the ledger is followed by a smaller batch, a quick batch by a larger batch") {
-  CHECK(next_blocks(512, 50ms) == 512);
+  CHECK(next_blocks(1024, 50ms) == 1024);
   CHECK(next_blocks(512, 500ms) == 512);
   CHECK(next_blocks(512, 2s) == 256);
   CHECK(next_blocks(1, 29s) == 1);
   CHECK(next_blocks(1, 10ms) == 2);
-  CHECK(next_blocks(300, 10ms) == 512);
+  CHECK(next_blocks(600, 10ms) == 1024);
 }
 
 TEST_CASE("a transaction holds back vacuum for as long as the server says, or as long as it was observed") {

@@ -1,0 +1,140 @@
+#include "inbox/generations.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/sha256.hpp"
+#include "inbox/connection_access.hpp"
+#include "statements.hpp"
+
+namespace inboxd::inbox {
+namespace {
+
+using Effect = Connection::Access::Effect;
+
+constexpr std::size_t part_bytes = 1 << 20;
+/// Ids whose blocks are loaded before the first is asked about.
+constexpr std::size_t ahead = 16;
+
+std::int64_t digest_of_part(std::string_view bits) {
+  const std::string hex = base::sha256_hex(bits);
+  std::uint64_t out = 0;
+  std::from_chars(hex.data(), hex.data() + 16, out, 16);
+  return static_cast<std::int64_t>(out);
+}
+
+void add_suspects(const IdFilter& filter, std::int32_t generation, const std::vector<event::Event>& events,
+                  std::vector<Suspect>& out) {
+  for (std::size_t i = 0; i < std::min(ahead, events.size()); ++i) filter.prefetch(events[i].event_id);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (i + ahead < events.size()) filter.prefetch(events[i + ahead].event_id);
+    if (filter.may_have(events[i].event_id)) out.push_back({generation, events[i].event_id});
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const IdFilter> LedgerFilters::find(std::int64_t filter_key) const {
+  const base::Lock lock{mutex_};
+  const auto found = filters_.find(filter_key);
+  return found == filters_.end() ? nullptr : found->second;
+}
+
+void LedgerFilters::put(std::int64_t filter_key, std::shared_ptr<const IdFilter> filter) {
+  const base::Lock lock{mutex_};
+  filters_[filter_key] = std::move(filter);
+}
+
+void LedgerFilters::keep(const std::vector<std::int64_t>& filter_keys) {
+  const base::Lock lock{mutex_};
+  std::erase_if(filters_, [&](const auto& entry) {
+    return std::find(filter_keys.begin(), filter_keys.end(), entry.first) == filter_keys.end();
+  });
+}
+
+std::size_t LedgerFilters::bytes() const {
+  const base::Lock lock{mutex_};
+  std::size_t out = 0;
+  for (const auto& [key, filter] : filters_) out += filter->bytes();
+  return out;
+}
+
+std::size_t LedgerFilters::count() const {
+  const base::Lock lock{mutex_};
+  return filters_.size();
+}
+
+std::vector<Suspect> LedgerFilters::suspects(const std::vector<FrozenGeneration>& frozen,
+                                             const std::vector<event::Event>& events) const {
+  std::vector<Suspect> out;
+  for (const FrozenGeneration& one : frozen) {
+    if (const auto filter = find(one.filter_key)) {
+      add_suspects(*filter, one.generation, events, out);
+    } else {
+      for (const event::Event& event : events) out.push_back({one.generation, event.event_id});
+    }
+  }
+  return out;
+}
+
+std::vector<StoredGeneration> read_generations(Connection& connection) {
+  std::vector<StoredGeneration> out;
+  for (const auto& row : connection.access().run(statements::ledger_generations, {}, Effect::reads)) {
+    out.push_back({{row[0].as<std::int32_t>(), row[1].as<std::int64_t>()},
+                   row[2].as<std::int64_t>(),
+                   row[3].as<std::int32_t>()});
+  }
+  return out;
+}
+
+std::vector<base::Uuid> read_ids(Connection& connection, std::int32_t generation, std::int64_t first_block,
+                                 std::int64_t end_block) {
+  std::vector<base::Uuid> out;
+  const auto rows = connection.access().run(statements::ledger_ids, pqxx::params{generation, first_block, end_block},
+                                            Effect::reads);
+  if (rows[0][0].is_null()) return out;
+  const auto bytes = rows[0][0].as<std::basic_string<std::byte>>();
+  out.resize(bytes.size() / 16);
+  for (std::size_t i = 0; i < out.size(); ++i) std::memcpy(out[i].bytes.data(), bytes.data() + 16 * i, 16);
+  return out;
+}
+
+std::shared_ptr<IdFilter> read_filter(Connection& connection, const StoredGeneration& generation) {
+  std::string bits;
+  for (std::int32_t part = 0; part < generation.filter_parts; ++part) {
+    const auto rows = connection.access().run(
+        statements::ledger_filter_part, pqxx::params{generation.frozen.filter_key, part}, Effect::reads);
+    if (rows.empty()) return nullptr;
+    const auto bytes = rows[0][1].as<std::basic_string<std::byte>>();
+    const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+    if (digest_of_part(text) != rows[0][0].as<std::int64_t>()) return nullptr;
+    bits += text;
+  }
+  return bits.empty() ? nullptr : std::make_shared<IdFilter>(generation.frozen.filter_key, bits);
+}
+
+void store_filter(Connection& connection, std::int64_t filter_key, const IdFilter& filter) {
+  const std::string_view bits = filter.bits();
+  const auto parts = static_cast<std::int32_t>((bits.size() + part_bytes - 1) / part_bytes);
+  for (std::int32_t part = 0; part < parts; ++part) {
+    const std::string_view piece = bits.substr(static_cast<std::size_t>(part) * part_bytes, part_bytes);
+    connection.access().run(statements::store_filter_part,
+                            pqxx::params{filter_key, part, parts, digest_of_part(piece), pqxx::binary_cast(piece)});
+  }
+}
+
+bool freeze_generation(Connection& connection, std::int64_t ids, const std::optional<std::chrono::milliseconds>& keep) {
+  const auto milliseconds = keep ? std::optional{static_cast<std::int64_t>(keep->count())} : std::nullopt;
+  return connection.access()
+      .run(statements::freeze_generation, pqxx::params{ids, milliseconds, base::random_fence()})[0][0]
+      .as<bool>();
+}
+
+DroppedGeneration drop_generation(Connection& connection, std::chrono::milliseconds keep) {
+  const auto row =
+      connection.access().run(statements::drop_generation, pqxx::params{static_cast<std::int64_t>(keep.count())})[0];
+  return {row[0].as<std::optional<std::int32_t>>(), row[1].as<std::int64_t>(), row[2].as<std::int32_t>()};
+}
+
+}  // namespace inboxd::inbox

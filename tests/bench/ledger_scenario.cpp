@@ -1,0 +1,107 @@
+// A ledger with many random ids: generations with filters, against an empty ledger and against a single generation.
+#include <cstdlib>
+
+#include "base/heartbeat.hpp"
+#include "base/stop_signal.hpp"
+#include "in_process_inbox.hpp"
+#include "maintenance/generations.hpp"
+#include "postgres_session.hpp"
+#include "scenarios.hpp"
+
+namespace inboxd::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* topic = "bench";
+/// Of an index with random ids.
+constexpr std::int64_t bytes_per_id = 40;
+
+/// Ids of a shard that no event of the run has. The index is built as full as random inserts leave it.
+void fill_current(PostgresSession& session, std::int64_t ids) {
+  const std::string table = "inbox.ledger_g" + std::to_string(session.number("select generation from inbox.routing"));
+  const auto constraint = "ledger_g" + std::to_string(session.number("select generation from inbox.routing")) + "_pkey";
+  session.run("alter table " + table + " drop constraint " + constraint);
+  session.run("insert into " + table +
+              " (event_id, shard_id, generation, \"offset\", digest, received_at) select gen_random_uuid(), "
+              "2147483647, (select generation from inbox.routing), i, i, now() from generate_series(1, " +
+              std::to_string(ids) + ") i");
+  session.run("alter table " + table + " add constraint " + constraint +
+              " primary key (event_id) with (fillfactor = 70)");
+  session.run("vacuum analyze " + table);
+}
+
+/// Fills and freezes generations; returns their number.
+std::int64_t fill_generations(inbox::Connection& connection, PostgresSession& session, std::int64_t ids,
+                              std::int64_t of_each) {
+  std::int64_t generations = 0;
+  for (std::int64_t done = 0; done < ids; done += of_each, ++generations) {
+    fill_current(session, std::min(of_each, ids - done));
+    session.run("update inbox.ledger_generation set began_at = now() - interval '1 year' where frozen_at is null");
+    inbox::freeze_generation(connection, 0, std::chrono::hours{24});
+  }
+  return generations;
+}
+
+/// As maintenance makes them. Returns the seconds.
+double make_filters(inbox::Connection& connection, inbox::LedgerFilters& filters) {
+  config::Settings settings;
+  settings.ledger.filter_bytes = std::size_t{8} << 30;
+  base::Heartbeat heartbeat;
+  base::StopSignal stop;
+  base::Logger log{base::LogLevel::warn, base::LogFormat::text};
+  maintenance::Turn turn{heartbeat, stop};
+  maintenance::Generations generations{settings, filters, connection, turn, log};
+  const auto began = Clock::now();
+  turn.begin(began + std::chrono::hours{1});
+  generations.load_filters();
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+std::string wal_text(const MeasuredRun& run) {
+  return fixed(run.cost.wal_bytes / static_cast<double>(run.events), 0) + " B of WAL an event";
+}
+
+}  // namespace
+
+void measure_ledger(const Options& options, Report& report) {
+  const ScratchDatabase database{options.postgres};
+  PostgresSession session{database.url()};
+  const std::int64_t quarter = session.number("select pg_size_bytes(current_setting('shared_buffers')) / 4");
+  const std::int64_t of_each = options.smoke ? options.ids / 4 : quarter / bytes_per_id;
+  std::vector<double> ratios, single_ratios;
+  MeasuredRun filtered;
+  for (int round = 0; round < options.rounds; ++round) {
+    InProcessInbox inbox{options, database.url(), topic, options.handlers};
+    const auto connection = inbox.connect("maintenance");
+    const MeasuredRun empty = inbox.ingest({.seed = 1});
+    report.run("an empty ledger", empty);
+    const auto generations = fill_generations(*connection, session, options.ids, of_each);
+    inbox::LedgerFilters filters;
+    const double seconds = make_filters(*connection, filters);
+    report.note(std::to_string(options.ids) + " ids in " + std::to_string(generations) + " generations; filters " +
+                mebibytes(static_cast<std::int64_t>(filters.bytes())) + ", " +
+                fixed(8.0 * static_cast<double>(filters.bytes()) / static_cast<double>(options.ids), 1) +
+                " bits an id, made in " + fixed(seconds, 1) + " s");
+    fill_current(session, of_each / 2);  // it is half full on average
+    filtered = inbox.ingest({.seed = 2, .filters = &filters});
+    report.run("generations with filters", filtered);
+    report.note(wal_text(filtered) + ", with the empty ledger " + wal_text(empty));
+    ratios.push_back(filtered.rate() / empty.rate());
+
+    InProcessInbox single{options, database.url(), topic, options.handlers};
+    const MeasuredRun before = single.ingest({.seed = 3});
+    fill_current(session, options.ids);
+    const MeasuredRun run = single.ingest({.seed = 4});
+    report.run("a single generation", run);
+    report.note(wal_text(run));
+    single_ratios.push_back(run.rate() / before.rate());
+  }
+  report.note("a single generation, of its empty ledger's rate: " + fixed(median(single_ratios), 2));
+  report.goal("generations with filters, of the empty ledger's rate", fixed(median(ratios), 2), ">= 0.85",
+              median(ratios) >= 0.85);
+  const double wal = filtered.cost.wal_bytes / static_cast<double>(filtered.events);
+  report.goal("WAL per stored event", fixed(wal, 0) + " B", "<= 1000 B", wal <= 1000);
+}
+
+}  // namespace inboxd::bench
