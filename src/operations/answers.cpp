@@ -46,6 +46,21 @@ Document status() {
   const Document sizes = object({{"bytes", integer()},
                                  {"bytes_per_day", integer()},
                                  {"growth", list(schema_of(columns::table_growth))},
+                                 {"ledger", object({{"generations", integer()},
+                                                    {"ids", integer("about")},
+                                                    {"bytes", integer()},
+                                                    {"index_bytes", integer()},
+                                                    {"filters", integer("stored, of frozen generations")},
+                                                    {"random_share", or_null(number("0..1: ids not in the order of "
+                                                                                    "time"))},
+                                                    {"shared_buffers", integer("bytes")},
+                                                    {"resends", integer("of the last 90 days")},
+                                                    {"resend_seconds", or_null(integer("99.9 % of the resends came "
+                                                                                       "within"))},
+                                                    {"full_page_share", number("0..1, of the server's WAL")},
+                                                    {"wal_bytes_per_second", integer("of the whole server")},
+                                                    {"checkpoint_bytes", integer("WAL between two checkpoints")},
+                                                    {"advice", list(text())}})},
                                  {"tables", list(schema_of(columns::table_size))}});
   const Document outbox =
       with_count(with_count(object({{"oldest_seconds", or_null(number("age of the oldest message to send"))}}),

@@ -8,6 +8,7 @@
 #include "inbox/handler_registration.hpp"
 #include "inbox/migrations.hpp"
 #include "operations/handler_agreement.hpp"
+#include "operations/ledger_queries.hpp"
 #include "operations/server_queries.hpp"
 
 namespace inboxd::operations {
@@ -93,6 +94,11 @@ void check_schema(inbox::Connection& connection, const config::Settings& setting
                      "the role may not " + right + " in schema " + schema + "; sql/roles.sql grants the rights"});
     }
     if (missing.empty()) check_handlers(connection, settings.handlers, out);
+    if (missing.empty()) {
+      for (const auto& advice : ledger_advice(read_ledger(connection), settings.retention)) {
+        out.push_back({Kind::warning, "ledger", advice});
+      }
+    }
   }
 }
 

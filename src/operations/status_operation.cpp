@@ -7,6 +7,7 @@
 #include "operations/documents.hpp"
 #include "operations/history_queries.hpp"
 #include "operations/operation_table.hpp"
+#include "operations/ledger_queries.hpp"
 #include "operations/size_queries.hpp"
 #include "operations/status_texts.hpp"
 
@@ -36,7 +37,11 @@ Answer functions::status(Context& context, const Arguments& arguments) {
   if (context.shows_content) add_texts(connection, situation);
   situation.configured = context.handlers;
   Document document = document_of(situation);
-  if (arguments.flag("sizes")) document["sizes"] = document_of(read_sizes(connection), context.retention);
+  if (arguments.flag("sizes")) {
+    document["sizes"] = document_of(read_sizes(connection), context.retention);
+    const auto ledger = read_ledger(connection);
+    document["sizes"]["ledger"] = document_of(ledger, ledger_advice(ledger, context.retention));
+  }
   return {document.at("is_well").get<bool>() ? base::ExitCode::done : base::ExitCode::no, document, ""};
 }
 
