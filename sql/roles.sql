@@ -99,6 +99,7 @@ from (values
   ('local_topic',         'insert, update (payload_limit, deliver_at_limit, id_decides)', ''),
   ('local_event',         'insert, delete',                      ''),
   ('local_reader',        'update',                              ''),
+  ('ingest_right',        'update',                              ''),
   ('audit',               'insert',                              'insert')) t(name, ingest, worker)
 cross join lateral (values (:'ingest', t.ingest), (:'worker', t.worker)) g(role, rights)
 where g.rights <> '' and to_regclass(format('%I.%I', :'schema', t.name)) is not null \gexec

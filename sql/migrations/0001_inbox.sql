@@ -623,6 +623,22 @@ create table inbox.local_reader (
 ) with (fillfactor = 50);
 insert into inbox.local_reader default values;
 
+-- Of several databases that share topics: which one this is, as of the first start, and the right to read its
+-- partitions, which one instance has. The right saves work only, as in local_reader.
+create table inbox.ingest_right (
+  only_row     boolean primary key default true check (only_row),
+  shard_index  int,
+  shard_of     int,
+  owner        uuid,
+  fence        bigint not null default 0,
+  leased_until timestamptz,
+  check ((shard_index is null) = (shard_of is null)),
+  check (shard_index >= 0 and shard_index < shard_of),
+  check ((owner is null) = (fence = 0)),
+  check ((owner is null) = (leased_until is null))
+) with (fillfactor = 50);
+insert into inbox.ingest_right default values;
+
 create table inbox.instance (
   instance_id  uuid primary key,
   host         text not null,

@@ -17,6 +17,7 @@ from (values
   ('outbox', 'select, insert, delete'),
   ('outbox_lane', 'select, insert, update, delete'), ('outbox_waiting', 'select, insert, update, delete'),
   ('local_topic', 'select, insert'), ('local_event', 'select, delete'), ('local_reader', 'select, update'),
+  ('ingest_right', 'select, update'),
   ('relay', 'select, update'), ('ledger_trim', 'select, update'),
   ('ledger_generation', 'select'), ('ledger_filter', 'select, insert'), ('resend_age', 'select, insert, update'),
   ('topic_start', 'select, insert'), ('reading', 'select, insert, update, delete'), ('audit', 'insert'),

@@ -11,6 +11,7 @@
 #include "config/cron.hpp"
 #include "config/kafka_properties.hpp"
 #include "config/reserved_words.hpp"
+#include "config/shared_topics.hpp"
 #include "config/suggest.hpp"
 #include "config/todo_mark.hpp"
 #include "config/topics.hpp"
@@ -477,6 +478,7 @@ void check_together(const Settings& settings, Reading& reading) {
   check_database(settings, reading);
   check_kafka(settings.kafka, reading);
   check_without_brokers(settings, reading);
+  check_shard(settings, reading);
   check_admin(settings.admin, reading);
   check_tracing(settings.tracing, reading);
   check_ingest_port(settings, reading);

@@ -450,6 +450,9 @@ struct Outbox {
 struct ShardOf {
   int index = 0;
   int of = 1;
+  milliseconds lease{10'000};  ///< of the right to read; another instance may read after it
+  bool is_one_of_many() const { return of > 1; }
+  bool owns(std::int32_t partition) const { return partition % of == index; }
   bool operator==(const ShardOf&) const = default;
 };
 
@@ -486,11 +489,13 @@ struct Settings {
 
   /// Connections that store batches of Kafka.
   int ingest_connections() const { return reads_kafka() ? ingest.connections : 0; }
+  /// Whether a single instance of each database reads, under the ingest right.
+  bool has_ingest_right() const { return reads_kafka() && shard.is_one_of_many(); }
   /// Connections besides these and the handlers': control, settler, claimer, maintenance, the reader of local events,
-  /// the receiver of events over HTTP, relay, and admin operations.
+  /// the receiver of events over HTTP, the ingest right, relay, and admin operations.
   int other_connections() const {
-    return 4 + (has_local_topics() ? 1 : 0) + (ingest.is_listening() ? 1 : 0) + (outbox.relay ? 1 : 0) +
-           (admin.is_off() ? 0 : 1);
+    return 4 + (has_local_topics() ? 1 : 0) + (ingest.is_listening() ? 1 : 0) + (has_ingest_right() ? 1 : 0) +
+           (outbox.relay ? 1 : 0) + (admin.is_off() ? 0 : 1);
   }
   bool operator==(const Settings&) const = default;
 

@@ -28,6 +28,7 @@ Table settings_table() {
   table.groups = {
       {"database", "The PostgreSQL database that holds the inbox."},
       {"kafka", "The Kafka cluster to read; may be left out if all topics are local."},
+      {"shard", "Which of several databases that share the topics this is."},
       {"topics", "The topics to read; at least one."},
       {"ingest", "How records are stored."},
       {"local", "How events that the application enqueues are read."},

@@ -1,5 +1,6 @@
 // The settings of database, kafka, topics and ingest.
 #include "config/settings_table_rows.hpp"
+#include "config/shared_topics.hpp"
 
 namespace inboxd::config {
 namespace {
@@ -28,9 +29,9 @@ void add_database(std::vector<Row<Settings>>& rows) {
              "a lower-case SQL name: letters, digits and _, at most 63"),
       &Database::schema);
   add(number("database.connections", 4, 1'000,
-             "The most connections the daemon opens: ingest.connections, 6 more (7 with ingest.listen), and "
-             "`concurrency` of each handler that writes in the settling transaction. After a reload, calls still "
-             "running keep theirs in addition."),
+             "The most connections the daemon opens: ingest.connections, 6 more, one each for "
+             "ingest.listen and shard.of, and `concurrency` of each handler that writes in the settling transaction. "
+             "After a reload, calls still running keep theirs in addition."),
       &Database::connections);
   add(flag("database.prepare", "Prepare statements; false for a pooler without support for prepared statements."),
       &Database::prepare);
@@ -323,11 +324,30 @@ void add_local(std::vector<Row<Settings>>& rows) {
       &Local::lease);
 }
 
+void add_shard(std::vector<Row<Settings>>& rows) {
+  const auto add = [&](Description about, auto member) {
+    rows.push_back(row<Settings>(restart(std::move(about)), &Settings::shard, member));
+  };
+  add(number("shard.index", 0, max_shards - 1,
+             "Of shard.of databases that share topics, this database's number: it gets the partitions whose number "
+             "modulo shard.of is this. See sql/shards.md."),
+      &ShardOf::index);
+  add(number("shard.of", 1, max_shards,
+             "The number of databases that share the topics, each with daemons of its own and the same kafka.group. "
+             "From 2 on, one instance for each database reads, without membership in the group."),
+      &ShardOf::of);
+  add(duration("shard.lease", 3 * second, 10 * minute,
+               "After so long without a heartbeat of the instance that reads, another instance of its database takes "
+               "over."),
+      &ShardOf::lease);
+}
+
 }  // namespace
 
 void add_intake_rows(Table& table) {
   add_database(table.settings);
   add_kafka(table.settings);
+  add_shard(table.settings);
   add_ingest(table.settings);
   add_ingest_tls(table.settings);
   add_ingest_http(table.settings);

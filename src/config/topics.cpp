@@ -24,7 +24,7 @@ std::string excluding_expression(const std::string& entry) {
   return out + "$";
 }
 
-Topics::Topics(const std::vector<Topic>& topics) : topics_{topics} {
+Topics::Topics(const std::vector<Topic>& topics, ShardOf shard) : topics_{topics}, shard_{shard} {
   for (const Topic& topic : topics_) {
     if (topic.pattern.empty()) continue;
     auto expression = std::make_unique<Expression>(topic.pattern);

@@ -50,12 +50,14 @@ std::string excluding_expression(const std::string& entry);
 /// Kafka's own topics, nor topics that any entry excludes. Any thread.
 class Topics final {
  public:
-  explicit Topics(const std::vector<Topic>& topics);
+  explicit Topics(const std::vector<Topic>& topics, ShardOf shard = {});
 
   /// Null if no configured topic matches.
   const Topic* find(const std::string& name) const;
 
   const std::vector<Topic>& entries() const { return topics_; }
+  /// Which partitions of the topics belong to this database.
+  const ShardOf& shard() const { return shard_; }
 
   /// The topics configured by name.
   std::set<std::string> names() const;
@@ -72,6 +74,7 @@ class Topics final {
   };
 
   std::vector<Topic> topics_;
+  ShardOf shard_;
   std::vector<Pattern> patterns_;
   std::vector<std::unique_ptr<Expression>> excluded_;
 };

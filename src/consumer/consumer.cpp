@@ -49,11 +49,15 @@ Consumer::Consumer(const config::Settings& settings, const base::Uuid& owner, in
       log_{log},
       tracer_{tracer},
       reads_kafka_{settings.reads_kafka()},
-      topics_{config::kafka_topics(settings.topics)},
+      topics_{config::kafka_topics(settings.topics), settings.shard},
       local_{settings, owner, registrations, hand_off, counts_, status_, watchdog, log, tracer},
       poller_{status_, log},
       member_watch_{settings.kafka, topics_, log} {
   status_.name_brokers(settings.kafka.brokers);
+  if (!settings.has_ingest_right()) return;
+  const IngestRight::Calls calls{[this] { return query_client(); },
+                                 [this](auto partitions) { poller_.read(std::move(partitions)); }};
+  right_ = std::make_unique<IngestRight>(settings, owner, topics_, calls, status_, watchdog, log);
 }
 
 Consumer::~Consumer() {
@@ -84,6 +88,7 @@ std::optional<base::Problem> Consumer::start() {
   if (settings_.has_local_topics()) read_local_topics();
   if (!reads_kafka_) return std::nullopt;
   if (auto problem = start_clients()) return problem;
+  if (right_ != nullptr) right_->start();
   watch_thread_ = std::thread{[this] { watch(); }};
   pthread_setname_np(watch_thread_.native_handle(), "member watch");
   return std::nullopt;
@@ -121,7 +126,7 @@ std::optional<base::Problem> Consumer::start_clients() {
     ingesters.push_back(ingesters_.back().get());
     ingesters.back()->start();
   }
-  poller_.start(clients, topics_.subscription(), std::move(ingesters));
+  poller_.start(clients, right_ == nullptr ? topics_.subscription() : std::vector<std::string>{}, std::move(ingesters));
   return std::nullopt;
 }
 
@@ -202,6 +207,11 @@ void Consumer::finish_intake() {
     ingester->join();
   }
   poller_.request_stop();
+  if (right_ == nullptr) return;
+  // Released after the last commit, and before the drain: another instance reads meanwhile.
+  poller_.join();
+  right_->request_stop();
+  right_->join();
 }
 
 void Consumer::join() {
@@ -226,6 +236,7 @@ std::vector<base::Loop> Consumer::loops() const {
   std::vector<base::Loop> out;
   if (!ingesters_.empty()) out.push_back({"poller", poller_.heartbeat().last()});  // none while clients are replaced
   for (const auto& ingester : ingesters_) out.push_back({ingester->name(), ingester->heartbeat().last()});
+  if (right_ != nullptr) out.push_back({"ingest right", right_->heartbeat().last()});
   if (local_.is_running()) out.push_back({"local reader", local_.heartbeat().last()});
   return out;
 }

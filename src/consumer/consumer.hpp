@@ -15,6 +15,7 @@
 #include "config/settings.hpp"
 #include "config/topics.hpp"
 #include "consumer/hand_off.hpp"
+#include "consumer/ingest_right.hpp"
 #include "consumer/ingester.hpp"
 #include "consumer/local_source.hpp"
 #include "consumer/member_watch.hpp"
@@ -27,7 +28,8 @@ namespace inboxd::consumer {
 
 /// Into the inbox. For local topics: the reader of enqueued events. For Kafka's topics: the poll thread and the
 /// ingesters, and a thread that replaces them and their clients if the client library is stuck, or certificates were
-/// rotated. Construct → start() → request_stop() → join(); stopping twice is allowed. All arguments outlive it.
+/// rotated; and the ingest right, if several databases share the topics. Construct → start() → request_stop() →
+/// join(); stopping twice is allowed. All arguments outlive it.
 class Consumer final {
  public:
   Consumer(const config::Settings& settings, const base::Uuid& owner, inbox::Registrations& registrations,
@@ -86,6 +88,7 @@ class Consumer final {
   PartitionStatus status_;
   LocalSource local_;
   Poller poller_;
+  std::unique_ptr<IngestRight> right_;  ///< null: the group says what to read
   kafka::Client client_;
   std::chrono::seconds unjoined_limit_{};
   MemberWatch member_watch_;

@@ -63,14 +63,15 @@ std::string name_of(const config::Topic& entry) { return entry.name.empty() ? en
 /// Finds first positions for a topic's partitions that have none. A partition without a leader, or with a silent
 /// leader, gets no offset.
 std::optional<base::Problem> resolve(inbox::Connection& connection, const kafka::Clients& clients,
-                                     const std::string& topic, const config::StartAt& start,
-                                     const OnProgress& on_progress, Resolved& out) {
+                                     const config::ShardOf& shard, const std::string& topic,
+                                     const config::StartAt& start, const OnProgress& on_progress, Resolved& out) {
   const auto description = kafka::describe_topic(clients.query, topic, broker_timeout);
   if (!description) return description.problem();
   const auto& [name, partitions, incarnation, leaderless] = description.value();
   const auto committed = group_offsets(clients, topic, partitions, start);
   if (!committed) return committed.problem();
   for (std::int32_t partition = 0; partition < partitions; ++partition) {
+    if (!shard.owns(partition)) continue;
     on_progress();
     if (inbox::find_position(connection, topic, partition)) continue;
     out.positions.push_back({topic, incarnation, partition, std::nullopt});
@@ -141,7 +142,8 @@ std::optional<NotNow> start_entry(inbox::Connection& connection, const kafka::Cl
   }
   Resolved resolved;
   for (const std::string& topic : listed) {
-    auto problem = resolve(connection, clients, topic, is_later ? beginning : entry.start, on_progress, resolved);
+    auto problem = resolve(connection, clients, topics.shard(), topic, is_later ? beginning : entry.start, on_progress,
+                           resolved);
     if (problem) return not_now(*problem);
   }
   // A silent leader holds up no other partition. If none answers, it is worth waiting: `end` is not exact afterwards.
@@ -154,13 +156,13 @@ std::optional<NotNow> start_entry(inbox::Connection& connection, const kafka::Cl
 }
 
 std::optional<NotNow> start_later(inbox::Connection& connection, const kafka::Clients& clients,
-                                  const kafka::TopicPartition& partition, const config::Topic& entry,
-                                  const OnProgress& on_progress, base::Logger& log) {
+                                  const config::ShardOf& shard, const kafka::TopicPartition& partition,
+                                  const config::Topic& entry, const OnProgress& on_progress, base::Logger& log) {
   const bool was_postponed = inbox::is_put_off(connection, partition.topic, partition.partition);
   const auto started_at = inbox::started_at(connection, name_of(entry));
   const config::StartAt start = was_postponed ? start_for_postponed(entry.start, started_at) : beginning;
   Resolved resolved;
-  const auto problem = resolve(connection, clients, partition.topic, start, on_progress, resolved);
+  const auto problem = resolve(connection, clients, shard, partition.topic, start, on_progress, resolved);
   if (problem) return not_now(*problem);
   const auto is_this = [&](const inbox::FirstPosition& position) { return position.partition == partition.partition; };
   const auto found = std::find_if(resolved.positions.begin(), resolved.positions.end(), is_this);
@@ -173,7 +175,7 @@ std::optional<NotNow> start_later(inbox::Connection& connection, const kafka::Cl
   }
   if (inbox::write_first_positions(connection, resolved.positions) > 0) {
     report(resolved, log);
-    const auto oldest = inbox::find_position(connection, partition.topic, 0);
+    const auto oldest = inbox::find_position(connection, partition.topic, shard.index);
     const bool has_records = oldest && !oldest->is_beginning;  // not so if the topic itself is new
     if (has_records && !was_postponed) log.warn("consumer.partitions_added", {{"topic", partition.topic}});
   }

@@ -53,7 +53,7 @@ std::optional<NotNow> start_entry(inbox::Connection& connection, const kafka::Cl
 /// The first position of a partition, after start_entry: as of the first start if the partition was postponed.
 /// Otherwise the beginning, for all partitions of its topic that have no position.
 std::optional<NotNow> start_later(inbox::Connection& connection, const kafka::Clients& clients,
-                                  const kafka::TopicPartition& partition, const config::Topic& entry,
-                                  const OnProgress& on_progress, base::Logger& log);
+                                  const config::ShardOf& shard, const kafka::TopicPartition& partition,
+                                  const config::Topic& entry, const OnProgress& on_progress, base::Logger& log);
 
 }  // namespace inboxd::consumer

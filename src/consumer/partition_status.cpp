@@ -128,6 +128,11 @@ void PartitionStatus::group_joined() {
   group_refused_.reset();
 }
 
+void PartitionStatus::share_doubted(std::string reason) {
+  const base::Lock lock{mutex_};
+  share_doubted_ = std::move(reason);
+}
+
 bool PartitionStatus::is_group_refused() const {
   const base::Lock lock{mutex_};
   return group_refused_.has_value();
@@ -146,6 +151,7 @@ std::optional<std::string> PartitionStatus::problem(Clock::time_point now) const
            config::time_text(unanswered_at_) + (last_failure_.empty() ? "" : ", last: " + last_failure_);
   }
   if (group_refused_) return group_refused_;
+  if (!share_doubted_.empty()) return share_doubted_;
   if (unknown_topics_.empty()) return std::nullopt;
   std::vector<std::string> unknown;
   for (const auto& [topic, remedy] : unknown_topics_) {

@@ -69,6 +69,9 @@ class PartitionStatus final {
   /// The group gave this process its share of the partitions, which may be none, or took its offsets.
   void group_joined();
 
+  /// The partitions of the topics cannot be shared as configured, in a sentence with its remedy; empty: they can.
+  void share_doubted(std::string reason);
+
   /// From an ingester: the position of the partition was not found.
   void not_found(const kafka::TopicPartition& partition, const std::string& reason);
   /// From an ingester, after COMMIT.
@@ -106,6 +109,7 @@ class PartitionStatus final {
   std::string last_failure_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> unknown_topics_ GUARDED_BY(mutex_);
   std::optional<std::string> group_refused_ GUARDED_BY(mutex_);
+  std::string share_doubted_ GUARDED_BY(mutex_);
   std::string connection_refused_ GUARDED_BY(mutex_);  ///< the last reason since the last answer; empty: none
 };
 

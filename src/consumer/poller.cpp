@@ -60,7 +60,11 @@ void Poller::start(const kafka::Clients& clients, std::vector<std::string> subsc
   pending_commits_ = 0;
   lower_.reset();
   messages_.take();
-  unjoined_since_ = Clock::now().time_since_epoch().count();
+  unjoined_since_ = subscribes() ? Clock::now().time_since_epoch().count() : 0;
+  {
+    const base::Lock lock{share_mutex_};
+    has_share_changed_ = true;
+  }
   {
     const base::Lock lock{wake_mutex_};
     wake_.reset(rd_kafka_queue_get_consumer(client_));
@@ -71,6 +75,16 @@ void Poller::start(const kafka::Clients& clients, std::vector<std::string> subsc
 
 void Poller::request_stop() {
   stopping_ = true;
+  wake();
+}
+
+void Poller::read(std::set<kafka::TopicPartition> partitions) {
+  {
+    const base::Lock lock{share_mutex_};
+    if (partitions == share_) return;
+    share_ = std::move(partitions);
+    has_share_changed_ = true;
+  }
   wake();
 }
 
@@ -107,11 +121,12 @@ void Poller::subscribe() {
 }
 
 void Poller::run() {
-  subscribe();
+  if (subscribes()) subscribe();
   next_second_ = Clock::now() + 1s;
   while (!stopping_) {
     heartbeat_.beat();
     poll();
+    if (!subscribes()) follow_share();
     read_messages();
     request_due_look_ups();
     if (Clock::now() >= next_watermarks_) update_watermarks();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -43,8 +44,11 @@ class Poller final {
   void use(kafka::Credentials credentials);
   /// A connection failed, and certificates or other properties have changed since the clients were made. Any thread.
   bool is_outdated() const { return is_outdated_; }
-  /// Subscribes and polls. The ingesters outlive the thread.
+  /// Subscribes and polls. Without a subscription there is no group membership: it reads the partitions of `read`. The
+  /// ingesters outlive the thread.
   void start(const kafka::Clients& clients, std::vector<std::string> subscription, std::vector<Ingester*> ingesters);
+  /// Without a subscription: reads exactly these partitions, also with the next client. Any thread.
+  void read(std::set<kafka::TopicPartition> partitions);
   /// Commits the stored offsets and leaves the group, within about three seconds even if the brokers do not answer.
   void request_stop();
   /// Ends without the brokers: no commit, no leaving. Then `start` may be called with another client.
@@ -103,6 +107,9 @@ class Poller final {
   // poller_partitions.cpp
   void assign(rd_kafka_topic_partition_list_t* partitions);
   void revoke(rd_kafka_topic_partition_list_t* partitions);
+  bool subscribes() const { return !subscription_.empty(); }
+  bool is_incremental() const;
+  void follow_share();
   void add(const kafka::TopicPartition& partition);
   Partition* current(const Assignment& assignment);
   void act(Partition& partition, PartitionLife::Action action);
@@ -137,6 +144,9 @@ class Poller final {
   base::Mailbox<ToPoller> messages_{[this] { wake(); }};
   base::Mutex wake_mutex_;
   kafka::Queue wake_ GUARDED_BY(wake_mutex_);  ///< the queue that the thread polls, while it does
+  base::Mutex share_mutex_;
+  std::set<kafka::TopicPartition> share_ GUARDED_BY(share_mutex_);  ///< to read, without a subscription
+  bool has_share_changed_ GUARDED_BY(share_mutex_) = false;
   std::atomic<std::uint64_t> revocations_{0};
   RecreatedTopics recreated_;
   kafka::EndOffsetsRequest high_request_, stable_request_;

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <functional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "consumer/poller.hpp"
 
@@ -15,8 +17,10 @@ constexpr int commit_wait_ms = 3'000;
 /// A rejoin disturbs the whole group, so it never repeats at shorter intervals.
 constexpr auto rejoin_after = 30s;
 
-bool is_cooperative(rd_kafka_t* client) {
-  return std::string_view{rd_kafka_rebalance_protocol(client)} == "COOPERATIVE";
+kafka::PartitionList list_of(const std::vector<kafka::TopicPartition>& partitions) {
+  kafka::PartitionList out = kafka::make_list(partitions.size());
+  for (const auto& partition : partitions) kafka::add(out, partition, RD_KAFKA_OFFSET_INVALID);
+  return out;
 }
 
 }  // namespace
@@ -32,6 +36,28 @@ void Poller::on_rebalance(rd_kafka_t* client, rd_kafka_resp_err_t what, rd_kafka
   }
 }
 
+/// Whether an assignment adds to the earlier assignments.
+bool Poller::is_incremental() const {
+  return !subscribes() || std::string_view{rd_kafka_rebalance_protocol(client_)} == "COOPERATIVE";
+}
+
+/// Assigns and revokes by itself what the group would.
+void Poller::follow_share() {
+  std::vector<kafka::TopicPartition> gone, added;
+  {
+    const base::Lock lock{share_mutex_};
+    if (!std::exchange(has_share_changed_, false)) return;
+    for (const auto& [name, partition] : partitions_) {
+      if (!share_.contains(name)) gone.push_back(name);
+    }
+    for (const auto& name : share_) {
+      if (!partitions_.contains(name)) added.push_back(name);
+    }
+  }
+  if (!gone.empty()) revoke(list_of(gone).get());
+  if (!added.empty()) assign(list_of(added).get());
+}
+
 void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
   status_.group_joined();
   unjoined_since_ = 0;
@@ -42,7 +68,7 @@ void Poller::assign(rd_kafka_topic_partition_list_t* partitions) {
   // Paused before and after. While the library still ends an earlier assignment, it starts this assignment later, on
   // another thread, and that drops the later pause. Before the first assignment it may not know the partition yet.
   rd_kafka_pause_partitions(client_, partitions);
-  if (is_cooperative(client_)) {
+  if (is_incremental()) {
     const kafka::Error error{rd_kafka_incremental_assign(client_, partitions)};
     if (error != nullptr) complain("consumer.assignment_failed", rd_kafka_error_string(error.get()));
   } else if (const auto error = rd_kafka_assign(client_, partitions); error != RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -80,10 +106,10 @@ void Poller::revoke(rd_kafka_topic_partition_list_t* partitions) {
     partitions_.erase(found);
   }
   if (partitions_.empty()) {
-    unjoined_since_ = Clock::now().time_since_epoch().count();
+    if (subscribes()) unjoined_since_ = Clock::now().time_since_epoch().count();
     lower_.reset();
   }
-  if (is_cooperative(client_)) {
+  if (is_incremental()) {
     const kafka::Error error{rd_kafka_incremental_unassign(client_, partitions)};
     if (error != nullptr) complain("consumer.unassignment_failed", rd_kafka_error_string(error.get()));
   } else {
@@ -175,6 +201,14 @@ void Poller::rejoin_group() {
   // the report. This is rare, so it may cost a rebalance.
   next_rejoin_ = Clock::now() + rejoin_after;
   log_.info("consumer.rejoining");
+  if (!subscribes()) {
+    std::vector<kafka::TopicPartition> all;
+    for (const auto& [name, partition] : partitions_) all.push_back(name);
+    revoke(list_of(all).get());
+    const base::Lock lock{share_mutex_};
+    has_share_changed_ = true;
+    return;
+  }
   rd_kafka_unsubscribe(client_);
   subscribe();
 }

@@ -18,7 +18,7 @@ std::optional<NotNow> write_first_positions(inbox::Connection& connection, const
                                             base::Logger& log) {
   if (auto not_yet = start_entry(connection, clients, topics, entry, on_progress, log)) return not_yet;
   if (inbox::find_position(connection, partition.topic, partition.partition)) return std::nullopt;
-  return start_later(connection, clients, partition, entry, on_progress, log);
+  return start_later(connection, clients, topics.shard(), partition, entry, on_progress, log);
 }
 
 /// Resumes a shard that was halted for another topic id, once the brokers report its own id again: they belonged to

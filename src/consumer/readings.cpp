@@ -57,7 +57,9 @@ void Readings::list_partitions(Clock::time_point now) {
   if (!described) return;
   all_.clear();
   for (const auto& topic : described.value()) {
-    for (std::int32_t i = 0; i < topic.partitions; ++i) all_.push_back({topic.name, i});
+    for (std::int32_t i = 0; i < topic.partitions; ++i) {
+      if (topics_.shard().owns(i)) all_.push_back({topic.name, i});
+    }
   }
   next_list_ = now + list_interval;
 }

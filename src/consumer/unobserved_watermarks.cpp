@@ -36,7 +36,7 @@ void UnobservedWatermarks::send_query(Clock::time_point now) {
       inbox::unobserved_shards(connection_, has_recorded_ ? std::chrono::milliseconds{max_observed_age} : 0ms);
   std::set<std::string> names;
   for (const auto& shard : found) {
-    if (topics_.find(shard.topic) != nullptr) names.insert(shard.topic);
+    if (topics_.find(shard.topic) != nullptr && topics_.shard().owns(shard.partition)) names.insert(shard.topic);
   }
   if (names.empty()) return;
   const auto described = kafka::describe_topics(query_client_, {names.begin(), names.end()}, watermark_timeout);
@@ -46,6 +46,7 @@ void UnobservedWatermarks::send_query(Clock::time_point now) {
   shards_.clear();
   std::vector<kafka::TopicPartition> partitions;
   for (const auto& shard : found) {
+    if (!topics_.shard().owns(shard.partition)) continue;
     // In a topic that was created again the position means nothing. Its look-up halts the shard.
     const auto known = incarnations.find(shard.topic);
     if (known == incarnations.end() || known->second != shard.incarnation) continue;

@@ -64,7 +64,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                    watchdog_,
                    log},
       own_sessions_{settings.ingest_connections() + 2 + (settings.has_local_topics() ? 1 : 0) +
-                    (settings.outbox.relay ? 1 : 0)} {
+                    (settings.has_ingest_right() ? 1 : 0) + (settings.outbox.relay ? 1 : 0)} {
   watchdog_.server().set_owner(owner);
 }
 

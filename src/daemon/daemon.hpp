@@ -144,7 +144,7 @@ class Daemon final {
   ActivitySampler activity_;  ///< maintenance thread
   history::History history_;
   maintenance::Maintenance maintenance_;
-  const std::int64_t own_sessions_;  ///< of ingesters, local reader, settler, maintenance, relay
+  const std::int64_t own_sessions_;  ///< of ingesters, local reader, ingest right, settler, maintenance, relay
 
   mutable base::Mutex handlers_mutex_;
   std::map<std::int32_t, std::string> handlers_ GUARDED_BY(handlers_mutex_);

@@ -5,8 +5,10 @@
 #include <thread>
 
 #include "base/repeats.hpp"
+#include "config/shared_topics.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/ingest_right.hpp"
 #include "inbox/login_refusal.hpp"
 #include "inbox/migrations.hpp"
 #include "inbox/upkeep.hpp"
@@ -72,6 +74,18 @@ std::optional<Refusal> check_schema(inbox::Connection& connection, const config:
   return std::nullopt;
 }
 
+/// A database that reads other partitions than before would leave out some, and others would have two.
+std::optional<Refusal> check_shard(inbox::Connection& connection, const config::Settings& settings) {
+  const auto& [index, of, lease] = settings.shard;
+  std::optional<inbox::RecordedShard> recorded;
+  const auto failure =
+      inbox::database_failure_of([&] { recorded = inbox::record_shard(connection, {index, of}); });
+  if (failure) return refusal_of(*failure, "database " + connection.where());
+  const auto text =
+      config::recorded_text(settings.database.schema, {recorded->index, recorded->of}, settings.shard);
+  return text.empty() ? std::nullopt : std::optional{Refusal{ExitCode::configuration, text}};
+}
+
 std::optional<Refusal> make_day_partitions(inbox::Connection& connection, base::Logger& log) {
   const auto failure = inbox::database_failure_of([&] { inbox::make_partitions(connection, partition_days_ahead); });
   if (!failure) return std::nullopt;
@@ -109,6 +123,7 @@ std::optional<Refusal> prepare_database(inbox::Connection& connection, const con
     return Refusal{ExitCode::try_again, subject + ": not migrated, another session holds a lock: " + failure->message};
   }
   if (refusal) return refusal;
+  if (auto other = check_shard(connection, settings)) return other;
   return make_day_partitions(connection, log);
 }
 

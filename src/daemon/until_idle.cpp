@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds query_limit{5'000};
 }  // namespace
 
 UntilIdle::UntilIdle(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log)
-    : topics_{config::kafka_topics(settings.topics)},
+    : topics_{config::kafka_topics(settings.topics), settings.shard},
       connection_{settings.database, "until-idle", watchdog, log},
       log_{log} {
   connection_.set_deadline(std::min(settings.database.deadline, query_limit));
@@ -55,6 +55,7 @@ bool UntilIdle::find_ends(rd_kafka_t* client) {
     const auto description = kafka::describe_topic(client, name, broker_timeout);
     if (!description) return false;
     for (std::int32_t partition = 0; partition < description.value().partitions; ++partition) {
+      if (!topics_.shard().owns(partition)) continue;
       const auto bounds = kafka::log_bounds(client, {name, partition}, broker_timeout);
       if (!bounds) return false;
       ends[{name, partition}] = bounds.value().high;

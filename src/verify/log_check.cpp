@@ -42,7 +42,7 @@ class LogCheck final {
         request_{request},
         state_{std::move(state)},
         out_{out},
-        topics_{config::kafka_topics(around.settings.topics)},
+        topics_{config::kafka_topics(around.settings.topics), around.settings.shard},
         moment_{read_moment(around.connection)} {}
 
   void run() {
@@ -147,7 +147,7 @@ class LogCheck final {
       const auto described = described_.find(name);
       const int count = described == described_.end() ? 0 : described->second.partitions;
       for (std::int32_t partition = 0; partition < count && !out_.interrupted; ++partition) {
-        if (!read.contains({name, partition})) check_unread({name, partition});
+        if (topics_.shard().owns(partition) && !read.contains({name, partition})) check_unread({name, partition});
       }
     }
   }

@@ -476,3 +476,19 @@ TEST_CASE("a topic that takes events over HTTP says who may post, and keeps no c
   CHECK_THAT(problems(load(with_topic("{name: a}") + "ingest: {tls: {key: /a}}\n")),
              ContainsSubstring("ingest.tls.key: certificate and key come together"));
 }
+
+TEST_CASE("a shard's index is below the number of databases; both are named") {
+  const auto with = [](const std::string& shard) { return problems(load(needed + "shard: {" + shard + "}\n")); };
+  CHECK_THAT(with("index: 3, of: 8"), Equals(""));
+  CHECK_THAT(with("index: 0, of: 1"), Equals(""));
+  CHECK_THAT(with("index: 8, of: 8"), ContainsSubstring("shard.index (8) must be below shard.of (8)"));
+  CHECK_THAT(with("index: 2"), ContainsSubstring("shard.index (2) must be below shard.of (1)"));
+  CHECK_THAT(with("index: 0, of: 1025"), ContainsSubstring("from 1 to 1024"));
+  CHECK_THAT(with("index: -1, of: 2"), ContainsSubstring("shard.index"));
+}
+
+TEST_CASE("databases that share topics read Kafka without membership, so a member's name is refused") {
+  CHECK_THAT(problems(load(replaced(needed, "group: inboxd", "group: inboxd, instance_id: a") +
+                           "shard: {index: 0, of: 2}\n")),
+             ContainsSubstring("kafka.instance_id: no effect with shard.of"));
+}

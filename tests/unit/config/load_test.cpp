@@ -76,8 +76,8 @@ inboxd.yaml:6:67: handlers[0].mode: 'parallel' is not one of sequential, single,
 inboxd.yaml:6:93: handlers[0].retry.jitter: '2' is not a number from 0 to 1
 inboxd.yaml:7:14: log.level: 'trace' is not one of debug, info, warn, error
 inboxd.yaml:8:1: unknown: unknown key; known keys: )"
-                 "database, kafka, ingest, local, dispatch, outbox, admin, tracing, retention, ledger, log, shutdown, "
-                 "liveness, topics, handlers, handler_defaults\n"));
+                 "database, kafka, shard, ingest, local, dispatch, outbox, admin, tracing, retention, ledger, log, "
+                 "shutdown, liveness, topics, handlers, handler_defaults\n"));
 }
 
 TEST_CASE("every key arrives in its field") {
