@@ -7,6 +7,7 @@
 #include "inbox/database_error.hpp"
 #include "inbox/handler_registration.hpp"
 #include "inbox/migrations.hpp"
+#include "operations/check_shards.hpp"
 #include "operations/handler_agreement.hpp"
 #include "operations/ledger_queries.hpp"
 #include "operations/server_queries.hpp"
@@ -93,12 +94,12 @@ void check_schema(inbox::Connection& connection, const config::Settings& setting
       out.push_back({Kind::problem, database,
                      "the role may not " + right + " in schema " + schema + "; sql/roles.sql grants the rights"});
     }
-    if (missing.empty()) check_handlers(connection, settings.handlers, out);
-    if (missing.empty()) {
-      for (const auto& advice : ledger_advice(read_ledger(connection), settings.retention)) {
-        out.push_back({Kind::warning, "ledger", advice});
-      }
+    if (!missing.empty()) return;
+    check_handlers(connection, settings.handlers, out);
+    for (const auto& advice : ledger_advice(read_ledger(connection), settings.retention)) {
+      out.push_back({Kind::warning, "ledger", advice});
     }
+    check_own_shard(connection, settings, out);
   }
 }
 

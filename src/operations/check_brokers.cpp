@@ -12,6 +12,7 @@
 #include "kafka/topic_retention.hpp"
 #include "operations/broker_problem.hpp"
 #include "operations/check.hpp"
+#include "operations/check_shards.hpp"
 #include "operations/kafka_files.hpp"
 
 namespace inboxd::operations {
@@ -216,6 +217,7 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
     out.push_back(topic.name.empty() ? check_pattern(topic.pattern, all_topics, topics)
                                      : check_topic(topic.name, topics, described.value()));
   }
+  check_shared_topics(settings, client, topics, patience, out);
   check_targets(settings, client, topics, patience, out);
   check_ledger(settings, client, topics, patience, out);
   return out;
