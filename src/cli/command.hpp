@@ -16,6 +16,7 @@ struct Command {
   std::vector<operations::Parameter> parameters;
   std::function<base::ExitCode(Session&, const operations::Arguments&)> run;
   std::vector<std::string> aliases{};  ///< former verbs: accepted, but not shown in help
+  bool reads_shards = false;           ///< takes --shards
 };
 
 /// Every command, in the order of the help.

@@ -114,6 +114,11 @@ class Application final {
         .add_option("--config", config_file_,
                     "the configuration (default $INBOXD_CONFIG or " + std::string{default_config_file} + ")")
         ->type_name("FILE");
+    root_
+        .add_option("--shards", shards_file_,
+                    "instead of --config, for reads: a list of the configurations of databases that share topics; "
+                    "shows all of them as one")
+        ->type_name("FILE");
     root_.add_flag("--version")->description("print the version");
     help_->set_examples(&root_, first_examples());
     for (const Command& command : table) add(command);
@@ -181,6 +186,7 @@ class Application final {
     Parsed out;
     out.command = bound.command;
     out.config_file = config_file_;
+    out.shards_file = shards_file_;
     for (const auto& [name, option] : bound.options) {
       if (option->count() == 0) continue;
       if (name == "json")
@@ -234,7 +240,7 @@ class Application final {
 
   CLI::App root_;
   std::shared_ptr<HelpText> help_ = std::make_shared<HelpText>();
-  std::string config_file_;
+  std::string config_file_, shards_file_;
   std::vector<Bound> bound_;
   std::map<std::string, CLI::App*> families_;
   std::map<std::string, std::vector<operations::Example>> family_examples_;

@@ -15,6 +15,7 @@ struct Parsed {
   std::map<std::string, std::vector<std::string>> given;
   std::string config_file;  ///< empty: not given
   bool json = false;
+  std::string shards_file;  ///< empty: not given
 };
 
 /// A text instead of a command: help (code done, for stdout) or a usage error (for stderr).

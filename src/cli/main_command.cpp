@@ -12,6 +12,7 @@
 #include "cli/command.hpp"
 #include "cli/command_line.hpp"
 #include "cli/operation_command.hpp"
+#include "cli/shards.hpp"
 #include "event/now.hpp"
 
 namespace inboxd::cli {
@@ -78,7 +79,10 @@ ExitCode main_command(const std::vector<std::string>& words, const Output& outpu
     return said->code;
   }
   const auto& parsed = std::get<Parsed>(outcome);
-  Session session{output, config_file_of(parsed), parsed.json};
+  Session session{output, config_file_of(parsed), parsed.json, parsed.shards_file};
+  if (!parsed.shards_file.empty() && !parsed.command->reads_shards) {
+    return refuse_shards(session, parsed.command->verb);
+  }
   const auto arguments = arguments_of(parsed);
   if (!arguments) {
     session.say(parsed.command->verb + ": " + arguments.problem().message + "; see inboxd " + parsed.command->verb +

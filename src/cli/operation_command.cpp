@@ -8,6 +8,7 @@
 #include "cli/ask_daemon.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/operator.hpp"
+#include "cli/shards.hpp"
 #include "cli/value_text.hpp"
 #include "operations/operation.hpp"
 
@@ -76,6 +77,9 @@ ExitCode change(const Session& session, const operations::Operation& operation, 
 
 ExitCode operate(const Session& session, const operations::Operation& operation, const operations::Arguments& arguments,
                  Presenter presenter, const operations::Document& agreed = nullptr) {
+  if (!session.shards_file.empty()) {
+    return read_shards(session, operation, arguments, presenter, secrets_for(operation));
+  }
   config::Settings settings;
   if (operation.needs != operations::Needs::nothing) {
     const auto loaded = session.load_with(secrets_for(operation));
@@ -93,6 +97,8 @@ ExitCode operate(const Session& session, const operations::Operation& operation,
 
 Command command_of(operations::Operation operation, Presenter presenter, operations::Document agreed) {
   Command out{operation.verb, operation.help, operation.examples, operation.parameters, {}, operation.aliases};
+  out.reads_shards = operation.needs == operations::Needs::database &&
+                     operation.permission != operations::Permission::change;
   out.run = [row = std::move(operation), presenter, plan = std::move(agreed)](Session& session,
                                                                               const operations::Arguments& arguments) {
     return operate(session, row, arguments, presenter, plan);
@@ -105,6 +111,7 @@ Command status_command(const operations::Operation& operation) {
   out.parameters.push_back({"watch", operations::Parameter::Kind::flag,
                             "the whole screen, refreshed every two seconds, until q or Ctrl-C; in a pipe the text"});
   out.run = [row = operation](Session& session, const operations::Arguments& arguments) {
+    if (arguments.flag("watch") && !session.shards_file.empty()) return refuse_shards(session, "status --watch");
     if (arguments.flag("watch")) return watch_status(session, arguments);
     return operate(session, row, arguments, present_status);
   };

@@ -54,6 +54,8 @@ std::string present_rows(const Document& rows, operations::Columns columns,
   if (rows.empty()) return "";
   std::vector<const operations::Column*> in_order;
   std::vector<Column> titles;
+  const bool has_shards = rows.front().contains("shard");
+  if (has_shards) titles.push_back({"SHARD", Align::right});
   for (const std::string_view name : shown) {
     const auto found = std::ranges::find_if(columns, [&](const auto& column) { return column.name == name; });
     in_order.push_back(&*found);
@@ -62,6 +64,7 @@ std::string present_rows(const Document& rows, operations::Columns columns,
   Table table{std::move(titles)};
   for (const auto& row : rows) {
     std::vector<Cell> cells;
+    if (has_shards) cells.push_back({text_at(row, "shard")});
     for (const operations::Column* const column : in_order) {
       Cell& cell = cells.emplace_back(Cell{text_of(row, *column)});
       if (adjust != nullptr) adjust(column->name, row, cell);

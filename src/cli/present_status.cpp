@@ -90,6 +90,11 @@ void adjust_partition(std::string_view column, const Document& partition, Cell& 
   cell = is_halted ? Cell{"HALTED", Tone::bad} : Cell{is_former ? "former" : "", Tone::faint};
 }
 
+/// With --shards: the database of the row.
+std::string shard_text(const Document& row) {
+  return row.contains("shard") ? "shard " + text_at(row, "shard") + ": " : "";
+}
+
 std::string remedy_line(const std::string& remedy, const Look& look) {
   return "        remedy: " + in_tone(one_line(remedy), Tone::strong, look) + "\n";
 }
@@ -99,8 +104,8 @@ std::string halted_partitions(const Document& partitions, const Look& look) {
   for (const auto& partition : partitions) {
     if (partition.at("halted_reason").is_null()) continue;
     const std::string place = one_line(text_at(partition, "topic")) + "/" + text_at(partition, "partition");
-    out += in_tone("HALTED  " + place, Tone::bad, look) + " since " + time_at(partition, "halted_at") + ": " +
-           one_line(text_at(partition, "halted_reason")) + "\n";
+    out += in_tone("HALTED  " + shard_text(partition) + place, Tone::bad, look) + " since " +
+           time_at(partition, "halted_at") + ": " + one_line(text_at(partition, "halted_reason")) + "\n";
     out += remedy_line(text_at(partition, "what_to_do"), look);
   }
   return out;
@@ -142,7 +147,7 @@ std::string windows(const Document& handlers, const Look& look) {
     const bool is_postponed = whole_at(window, "postponed") > 0;
     const bool is_run = !handler.at("running_calls").is_null();
     const bool has_failures = whole_at(window, "retrying") + whole_at(window, "dead") > 0;
-    table.add({{text_at(handler, "handler")},
+    table.add({{shard_text(handler) + text_at(handler, "handler")},
                {is_run ? time_at(window, "next_close") + (is_postponed ? " (postponed)" : "") : ""},
                {count_at(handler, "waiting")},
                {time_at(window, "closed_at")},
@@ -184,7 +189,7 @@ std::string findings(const Document& document, const Look& look) {
   for (const auto& finding : list) {
     const bool is_problem = text_at(finding, "severity") == "problem";
     out += in_tone(is_problem ? "PROBLEM" : "remark ", is_problem ? Tone::bad : Tone::warning, look) + " " +
-           one_line(text_at(finding, "message")) + "\n";
+           shard_text(finding) + one_line(text_at(finding, "message")) + "\n";
     if (text_at(finding, "kind") == "partition_halted")
       out += halted_partitions(document.at("topics"), look);
     else if (!finding.at("remedy").is_null())

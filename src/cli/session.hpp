@@ -26,6 +26,7 @@ struct Session {
   Output output;
   std::string config_file;
   bool json = false;
+  std::string shards_file = {};  ///< a list of configurations, for one read of all; empty: config_file
 
   /// `inboxd: …` on stderr, in a single line.
   void say(const std::string& message) const;

@@ -1,0 +1,48 @@
+// Answers of several databases as one.
+#include "cli/shards.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace inboxd::cli;
+using inboxd::base::ExitCode;
+using inboxd::operations::Answer;
+using inboxd::operations::Document;
+
+TEST_CASE("rows of several databases are one list, with the shard of each; numbers are added up") {
+  const Document a{{"rows", {{{"id", "a"}}}}, {"total", 3}, {"more", false}};
+  const Document b{{"rows", {{{"id", "b"}}}}, {"total", 4}, {"more", true}};
+  const auto all = merged({{2, {ExitCode::done, a, "", nullptr}}, {5, {ExitCode::done, b, "", nullptr}}}, false);
+  CHECK(all.code == ExitCode::done);
+  CHECK(all.document.dump() ==
+        R"({"rows":[{"shard":2,"id":"a"},{"shard":5,"id":"b"}],"total":7,"more":true})");
+}
+
+TEST_CASE("the status of several databases is well if each is, and its verdict is of one that is not") {
+  const Document well{{"is_well", true}, {"verdict", "all is well"}, {"findings", Document::array()}};
+  const Document ill{{"is_well", false}, {"verdict", "1 problem"}, {"findings", {{{"kind", "partition_halted"}}}}};
+  const auto all = merged({{0, {ExitCode::done, well, "", nullptr}}, {1, {ExitCode::no, ill, "", nullptr}}}, false);
+  CHECK(all.code == ExitCode::no);
+  CHECK(all.document.at("is_well") == false);
+  CHECK(all.document.at("verdict") == "1 problem");
+  CHECK(all.document.at("findings").at(0).at("shard") == 1);
+  CHECK(merged({{0, {ExitCode::done, well, "", nullptr}}, {1, {ExitCode::done, well, "", nullptr}}}, false)
+            .document.at("is_well") == true);
+}
+
+TEST_CASE("a page of several databases has no mark for the next") {
+  const Document page{{"events", Document::array()}, {"next", "mark"}};
+  const auto all = merged({{0, {ExitCode::done, page, "", nullptr}}, {1, {ExitCode::done, page, "", nullptr}}}, false);
+  CHECK(all.document.at("next").is_null());
+}
+
+TEST_CASE("of a single event, the database that has it answers") {
+  const auto found = merged({{0, {ExitCode::no, nullptr, "there is no such event", nullptr}},
+                             {1, {ExitCode::done, {{"event", {{"event_id", "x"}}}}, "", nullptr}}},
+                            true);
+  CHECK(found.code == ExitCode::done);
+  CHECK(found.document.at("shard") == 1);
+  const auto none = merged({{0, {ExitCode::no, nullptr, "there is no such event", nullptr}}}, true);
+  CHECK(none.code == ExitCode::no);
+  CHECK(none.message == "there is no such event");
+}
