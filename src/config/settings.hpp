@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/logger.hpp"
+#include "config/shard_of.hpp"
 
 namespace inboxd::config {
 
@@ -444,16 +445,6 @@ struct Outbox {
   milliseconds poll{10};
   milliseconds poll_idle{100};
   bool operator==(const Outbox&) const = default;
-};
-
-/// Of several databases that share topics: partition p belongs to the database with index p mod `of`.
-struct ShardOf {
-  int index = 0;
-  int of = 1;
-  milliseconds lease{10'000};  ///< of the right to read; another instance may read after it
-  bool is_one_of_many() const { return of > 1; }
-  bool owns(std::int32_t partition) const { return partition % of == index; }
-  bool operator==(const ShardOf&) const = default;
 };
 
 /// Event ids in generations: a small table with a unique index, and frozen tables with a filter each.
