@@ -655,7 +655,10 @@ create table inbox.instance (
   -- of its handlers, by id: {"order": as handler.order_settings, "topics": […], "keys": {key: digest of its value}}
   settings     jsonb not null default '{}',
   activity     jsonb not null default '[]', -- figures of its handlers at its last heartbeat (inbox::HandlerActivity)
-  history      bytea -- figures of its last hour, once a minute (history::pack)
+  history      bytea, -- figures of its last hour, once a minute (history::pack)
+  boot         text, -- the kernel's boot and the network namespace in which it shows that it lives (base::Presence)
+  member       text, -- its fixed member name of its group (kafka.instance_id)
+  successor    uuid -- the process that has ended its leases (inbox.end_leases)
 );
 
 create table inbox.audit (

@@ -187,6 +187,12 @@ constexpr LogMessage messages[] = {
      "Run `inboxd partitions list --halted`: it names the reason and the command that resumes reading."},
     {"daemon.plugin_create_hangs", warn, "daemon: plugin does not return from its creation, thread left",
      "A plugin's create function did not return before the stop.", "Correct the plugin."},
+    {"daemon.predecessor_ended", info, "daemon: leases of a process that has gone are ended",
+     "The process was killed on this machine, or this process has its kafka.instance_id. Its events are handled at "
+     "once."},
+    {"daemon.predecessor_waits", warn, "daemon: leases of a process that has gone could not be ended",
+     "Its events wait for the ends of their leases.",
+     "If it repeats, look for a long transaction in pg_stat_activity."},
     {"daemon.recent_events", info, "daemon: events since the previous report",
      "The events stored and handled by this instance within the last seconds; nothing is written while it is idle."},
     {"daemon.registration_in_doubt", warn, "daemon: registration of handlers in doubt, retrying",

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "config/handler_connection.hpp"
 #include "daemon/descriptors.hpp"
+#include "daemon/predecessors.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/connection_limits.hpp"
 #include "inbox/database_error.hpp"
@@ -215,6 +216,7 @@ inbox::InstanceIdentity identity_of(const base::Uuid& instance_id, const config:
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   inbox::InstanceIdentity out{instance_id, host.data(), static_cast<int>(getpid())};
+  if (!settings.kafka.instance_id.empty()) out.member = settings.kafka.instance_id + " of " + settings.kafka.group;
   for (const config::Topic& topic : settings.topics) {
     out.topics.push_back(topic.name.empty() ? topic.pattern : topic.name);
   }
@@ -297,6 +299,7 @@ PreparedHandlers prepare(inbox::Connection& connection, const config::Loaded& fi
   if (auto refusal = prepare_database(connection, settings, migrate, watchdog, notify, log)) {
     return {.refusal = std::move(refusal)};
   }
+  const bool has_predecessor = end_predecessors(connection, instance, watchdog, log);
   notify.status("preparing handlers");
   const auto end = std::chrono::steady_clock::now() + settings.database.deadline;
   base::Repeats repeats;
@@ -304,7 +307,10 @@ PreparedHandlers prepare(inbox::Connection& connection, const config::Loaded& fi
     auto prepared = prepare_handlers(connection, settings, file, instance, plugins, watchdog, log);
     const auto now = std::chrono::steady_clock::now();
     const bool may_appear = prepared.refusal && prepared.refusal->code == ExitCode::try_again;
-    if (!may_appear || now >= end || watchdog.must_end(now)) return prepared;
+    if (!may_appear || now >= end || watchdog.must_end(now)) {
+      for (dispatcher::HandlerSetup& handler : prepared.handlers) handler.has_predecessor = has_predecessor;
+      return prepared;
+    }
     notify.status("waiting for names in a handler's statement: " + prepared.refusal->message);
     if (repeats.is_news(prepared.refusal->message)) {
       log.warn("daemon.waiting_for_statement", {{"reason", prepared.refusal->message}});

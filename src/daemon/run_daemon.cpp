@@ -9,6 +9,7 @@
 
 #include "admin/admin_port.hpp"
 #include "base/crash_report.hpp"
+#include "base/presence.hpp"
 #include "config/units.hpp"
 #include "daemon/daemon.hpp"
 #include "daemon/daemon_view.hpp"
@@ -207,7 +208,9 @@ Ended serve(const config::Loaded& given, const RunOptions& options, base::Logger
   inbox::Watchdog watchdog;
   inbox::Connection connection{settings.database, "control", watchdog, log};
   plugin::Loader plugins;
-  const auto identity = identity_of(instance_id, settings);
+  auto identity = identity_of(instance_id, settings);
+  const base::Presence presence{instance_id};  // before other processes can read the identity
+  if (presence.is_shown()) identity.boot = base::this_boot();
   auto prepared = prepare_in_background(connection, given, identity, plugins, options.migrate, watchdog, notify, log);
   if (prepared.refusal) return {refuse(*prepared.refusal, log)};
 

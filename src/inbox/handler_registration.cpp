@@ -331,7 +331,7 @@ void write_registration(Connection::Access& access, pqxx::work& tx, const Instan
   access.run_in(
       tx, statements::instance_registers,
       pqxx::params{instance.instance_id.text(), instance.host, INBOXD_VERSION, instance.process_id, ids.finish(),
-                   settings_of(handlers), !is_repeated});
+                   settings_of(handlers), !is_repeated, instance.boot, instance.member});
 }
 
 /// Runs `write` with routing locked.

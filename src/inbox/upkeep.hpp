@@ -61,6 +61,8 @@ struct InstanceIdentity {
   std::string host;
   int process_id = 0;
   std::vector<std::string> topics = {};  ///< names and patterns (^…) of the topics it reads
+  std::string boot = {};                 ///< where it shows that it lives (base::this_boot); empty: nowhere
+  std::string member = {};               ///< its fixed member of its group; empty: none
 };
 /// `problem`: a sentence about work that fails at present. `handlers`: the handlers that it runs. `history`: its last
 /// hour, as history::pack() writes it; nullopt: as before.

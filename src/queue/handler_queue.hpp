@@ -71,6 +71,7 @@ class HandlerQueue final {
   /// A back-fill has added deliveries, which a sequence that has caught up does not look for.
   void notify_fed(Clock::time_point now);
   void assigned(std::int32_t shard_id);
+  void look_for_orphans_at_once() { state_.sequences.look_for_orphans_at_once(); }
   void revoked(std::int32_t shard_id) { state_.sequences.revoked(shard_id); }
 
   // Questions to the database.

@@ -69,6 +69,7 @@ std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
       kept =
           std::make_shared<InFlight>(handler.handler_id, handler.settings, settings_.poll, budgets_, claimer_signals_);
       for (const std::int32_t shard : assigned_) kept->lock()->assigned(shard);
+      if (handler.has_predecessor) kept->lock()->look_for_orphans_at_once();
     }
     in_flight = kept;
   }

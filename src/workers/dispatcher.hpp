@@ -32,6 +32,7 @@ struct HandlerSetup {
   std::unique_ptr<plugin::Instance> instance;
   bool paused = false;             ///< in this instance
   bool held = false;               ///< paused in the database, for all
+  bool has_predecessor = false;    ///< this process has ended the leases of a process that has gone
   inbox::Registered registered{};  ///< the database's row, to restore after a rollback of the database
 };
 

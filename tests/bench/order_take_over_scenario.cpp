@@ -14,7 +14,7 @@ constexpr double min_ratio = 0.7;
 constexpr auto poll_interval = std::chrono::milliseconds{50};
 
 struct TakeOver {
-  double first_outcome = 0;  ///< seconds after the end of the last lease
+  double first_outcome = 0;  ///< seconds after the start of the new owner
   MeasuredRun drain;         ///< from the first outcome to the last
 };
 
@@ -22,10 +22,10 @@ void wait_for(PostgresSession& control, const std::string& sql, std::int64_t wan
   while (control.number(sql) < wanted) std::this_thread::sleep_for(poll_interval);
 }
 
-/// Stores all events with an owner whose calls never return, kills it, and drains with another instance. In mode
-/// sequential that instance waits for the end of the lease; in mode single it starts then.
+/// Stores all events with an owner whose calls never return, kills it, and drains with another instance, which ends its
+/// predecessor's leases.
 TakeOver take_over(OrderBench& bench, const std::string& mode) {
-  DaemonSettings settings = bench.settings(mode, "concurrency: 2, events_per_call: 500, lease: 5s, deadline: 10m");
+  DaemonSettings settings = bench.settings(mode, "concurrency: 2, events_per_call: 500, lease: 10m, deadline: 10m");
   settings.handler_settings = "{holds_after: 1}";
   fresh_inbox(bench.options, settings, bench.control);
   {
@@ -35,10 +35,6 @@ TakeOver take_over(OrderBench& bench, const std::string& mode) {
              bench.options.events);
   }
   settings.handler_settings = "{}";
-  const std::string lease = mode == "sequential" ? "select max(leased_until) from inbox.sequence"
-                                                 : "select max(due_at) from inbox.delivery where owner is not null";
-  const double end = bench.control.real("select extract(epoch from (" + lease + "))");
-  if (mode == "single") wait_for(bench.control, "select (clock_timestamp() > (" + lease + "))::int", 1);
   CostMeasurement measurement{bench.control, bench.options.kafka};
   BenchDaemon next{bench.options, settings, true};
   next.wait();
@@ -49,7 +45,8 @@ TakeOver take_over(OrderBench& bench, const std::string& mode) {
   const std::string of_next =
       " from inbox.outcome where owner = (select owner from inbox.outcome order by finished_at "
       "desc limit 1)";
-  out.first_outcome = bench.control.real("select extract(epoch from min(finished_at))" + of_next) - end;
+  out.first_outcome = bench.control.real(
+      "select extract(epoch from min(finished_at) - (select max(started_at) from inbox.instance))" + of_next);
   out.drain.seconds = bench.control.real("select extract(epoch from max(finished_at) - min(finished_at))" + of_next);
   check_counts(bench.control, bench.options.events, bench.options.events);
   return out;
@@ -63,12 +60,13 @@ void measure_with(const Options& options, std::int64_t keys, const std::string& 
     report.run("single, " + name, single.drain);
     const TakeOver ordered = take_over(bench, "sequential");
     report.run("sequential, " + name, ordered.drain);
-    report.note("first outcome " + fixed(ordered.first_outcome, 2) + " s after the lease");
+    report.note("first outcome, sequential " + fixed(ordered.first_outcome, 2) + " s, single " +
+                fixed(single.first_outcome, 2) + " s after the start");
     ratios.push_back(ordered.drain.rate() / single.drain.rate());
-    firsts.push_back(ordered.first_outcome);
+    firsts.push_back(std::max(ordered.first_outcome, single.first_outcome));
   }
   const double first = median(firsts), ratio = median(ratios);
-  report.goal(name + ": first outcome after the lease", fixed(first, 2) + " s", "< 1 s", first < max_seconds);
+  report.goal(name + ": first outcome after the start", fixed(first, 2) + " s", "< 1 s", first < max_seconds);
   report.goal(name + ": drain of the backlog, of mode single", fixed(ratio, 2), ">= 0.70", ratio >= min_ratio);
 }
 

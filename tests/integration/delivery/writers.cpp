@@ -236,6 +236,8 @@ std::vector<Writer> State::claiming() {
        [=, this](int /*place*/) {
          return Steps{{statements::renew_sequences.sql, {handler_, owner_, both, "{7,7}", "1000"}}};
        }},
+      {"end_leases",
+       [this](int /*place*/) { return Steps{{statements::end_leases.sql, {"{" + owner_ + "}", other_, "100"}}}; }},
       {"change_fences", [=, this](int /*place*/) { return Steps{{statements::change_fences.sql, {owner_}}}; }},
       {"release_sequences",
        [=, this](int /*place*/) {
