@@ -37,5 +37,6 @@ Command explain_command();
 Command test_command();
 Command import_command();
 Command init_command();
+Command capacity_command();
 
 }  // namespace inboxd::cli

@@ -30,8 +30,8 @@ constexpr const char* connection_hint =
     "NAME=env:NAME";
 
 /// The option's value, or an answer at the terminal.
-std::string asked(const Session& session, const operations::Arguments& arguments, const std::string& name,
-                  const std::string& question, const std::string& usual) {
+std::string ask_for(const Session& session, const operations::Arguments& arguments, const std::string& name,
+                    const std::string& question, const std::string& usual) {
   if (auto given = arguments.text(name)) return *std::move(given);
   if (!session.output.can_ask) return "";
   session.output.messages << question << (usual.empty() ? "" : " [" + usual + "]") << ": " << std::flush;
@@ -43,8 +43,8 @@ std::string asked(const Session& session, const operations::Arguments& arguments
 base::Result<NewConfiguration> wanted_of(const Session& session, const operations::Arguments& arguments,
                                          const std::string& file) {
   NewConfiguration out;
-  out.brokers = asked(session, arguments, "brokers", "Kafka's bootstrap brokers", default_brokers);
-  out.topic = asked(session, arguments, "topic", "Topic", "");
+  out.brokers = ask_for(session, arguments, "brokers", "Kafka's bootstrap brokers", default_brokers);
+  out.topic = ask_for(session, arguments, "topic", "Topic", "");
   std::vector<std::string> missing;
   if (out.brokers.empty()) missing.push_back("--brokers");
   if (out.topic.empty()) missing.push_back("--topic");

@@ -101,8 +101,8 @@ ExitCode main_command(const std::vector<std::string>& words, const Output& outpu
 std::vector<Command> commands() {
   std::vector<Command> out{init_command(), run_command(), check_command(), doctor_command(), migrate_command()};
   for (auto& command : operation_commands()) out.push_back(std::move(command));
-  for (auto& command : {verify_command(), explain_command(), test_command(), import_command(), plugin_command(),
-                        health_command(), ui_command(), tail_command(), config_show_command()}) {
+  for (auto& command : {verify_command(), explain_command(), test_command(), import_command(), capacity_command(),
+                        plugin_command(), health_command(), ui_command(), tail_command(), config_show_command()}) {
     out.push_back(command);
   }
   return out;
