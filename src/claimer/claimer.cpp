@@ -85,6 +85,7 @@ void Claimer::serve(Handlers handlers) {
   if (suspects_.isolation().is_on()) serve_isolated(handlers);
   if (suspects_.isolation().is_on()) return;
   suspects_.take_turns(handlers);
+  find_due(handlers);
   for (const auto& handler : handlers) {
     // The claims of many handlers may take long: leases are renewed in time, also between two claims.
     if (Clock::now() >= next_leases_) visit_leases(handlers);
@@ -195,6 +196,32 @@ void Claimer::read_holds(const Handlers& handlers) {
     const auto handler = std::find_if(handlers.begin(), handlers.end(),
                                       [&](const auto& each) { return each->handler_id() == hold.handler_id; });
     if (handler != handlers.end()) (*handler)->set_hold(hold.state);
+  }
+}
+
+/// A single question for all handlers that wait for due deliveries: hundreds of idle handlers cost as much as one.
+/// Handlers in the answer claim in this round; all do if the question fails, and one that asks alone does at once.
+void Claimer::find_due(const Handlers& handlers) {
+  const auto now = Clock::now();
+  if (is_blocked() || handlers.size() < 2) return;
+  FindDue question;
+  Handlers asked;
+  for (const auto& handler : handlers) {
+    if (now < retry_of(*handler, Class::claim).not_before) continue;
+    const auto look = handler->lock()->begin_look(now);
+    if (!look) continue;
+    asked.push_back(handler);
+    question.handlers.push_back(handler->handler_id());
+    question.not_before.push_back(look->not_before);
+  }
+  std::optional<std::vector<std::int32_t>> due;
+  if (asked.size() > 1) {
+    const Answer answer = ask_database(question);
+    if (const auto* const found = std::get_if<FindDue::Result>(&answer)) due = *found;
+  }
+  for (const auto& handler : asked) {
+    const bool is_due = !due || std::find(due->begin(), due->end(), handler->handler_id()) != due->end();
+    if (is_due) handler->lock()->claim_again(now);
   }
 }
 

@@ -64,6 +64,7 @@ class Claimer final {
   std::optional<inbox::DatabaseFailure> ask_all(InFlight& handler, Class of);
   std::optional<inbox::DatabaseFailure> ask(InFlight& handler, Request request);
   void read_holds(const Handlers& handlers);
+  void find_due(const Handlers& handlers);
   Answer ask_database(const Request& request);
   void limit_visits(const Handlers& handlers);
   bool is_blocked() const { return Clock::now() < blocked_until_; }

@@ -53,6 +53,7 @@ struct Statements {
     return inbox::share_calls(connection, owner, it.handler_id, it.calls);
   }
 
+  Answer operator()(const FindDue& it) const { return inbox::find_due(connection, it.handlers, it.not_before); }
   Answer operator()(const ReadDue& it) const {
     return inbox::read_due(connection, it.handler_id, it.from, it.asks_writers);
   }

@@ -101,6 +101,19 @@ Claimed claim(Connection& connection, const ClaimRequest& request) {
   return out;
 }
 
+std::vector<std::int32_t> find_due(Connection& connection, const std::vector<std::int32_t>& handlers,
+                                   const std::vector<std::optional<event::Microseconds>>& not_before) {
+  auto ids = array_of(Type::int4, handlers);
+  ArrayParameter times{Type::int8, not_before.size() * 12};
+  for (const auto& time : not_before) time ? times.add(*time) : times.add_null();
+  std::vector<std::int32_t> out;
+  for (const auto& row : connection.access().run(statements::find_due, pqxx::params{ids.finish(), times.finish()},
+                                                 Connection::Access::Effect::reads)) {
+    out.push_back(row[0].as<std::int32_t>());
+  }
+  return out;
+}
+
 DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before,
                     bool asks_writers) {
   const auto row = connection.access().run(statements::read_due, pqxx::params{handler_id, not_before, asks_writers},

@@ -102,6 +102,10 @@ struct DueReading {
 DueReading read_due(Connection& connection, std::int32_t handler_id, std::optional<event::Microseconds> not_before,
                     bool asks_writers);
 
+/// Which of the handlers have deliveries that are due, each not before its time; none: at any time. Lock-free.
+std::vector<std::int32_t> find_due(Connection& connection, const std::vector<std::int32_t>& handlers,
+                                   const std::vector<std::optional<event::Microseconds>>& not_before);
+
 /// Extends these leases to now + lease, except on locked rows. Returns the number extended.
 std::int64_t renew(Connection& connection, const base::Uuid& owner, const std::vector<LeaseKey>& keys,
                    std::chrono::milliseconds lease);

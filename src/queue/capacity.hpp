@@ -37,6 +37,12 @@ class Budget final {
 /// The budgets of the process (`dispatch.in_hand_events`, `dispatch.in_hand_bytes`).
 struct Budgets {
   Budgets(std::int64_t events_limit, std::int64_t bytes_limit) : events{events_limit}, bytes{bytes_limit} {}
+  void divide(int count) {
+    handlers = count;
+    events.divide(count);
+    bytes.divide(count);
+  }
+  std::atomic<int> handlers{1};
   Budget events;
   Budget bytes;
 };

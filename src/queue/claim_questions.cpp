@@ -55,8 +55,9 @@ std::optional<Request> ClaimQuestions::take_sequences(HandlerState& state, Clock
   Sequences& sequences = state.sequences;
   if (!sequences.are_used() || !state.takes() || now < next_take_ || state.keeper.any_drained()) return std::nullopt;
   next_take_ = now + take_interval;
-  TakeSequences out{state.handler_id,   0, state.settings.lease, sequences.wanted(), sequences.looks_for_orphans(now),
-                    state.settings.order->text};
+  const bool orphans = sequences.looks_for_orphans(now, state.room.handlers());
+  TakeSequences out{state.handler_id,   0,       state.settings.lease,
+                    sequences.wanted(), orphans, state.settings.order->text};
   if (out.wanted.empty() && !out.orphans) return std::nullopt;
   return out;
 }

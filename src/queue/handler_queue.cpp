@@ -201,6 +201,16 @@ std::optional<Request> HandlerQueue::next(Class of, Clock::time_point now, int i
   return std::nullopt;
 }
 
+std::optional<HandlerQueue::Look> HandlerQueue::begin_look(Clock::time_point now) {
+  if (!state_.takes() || !state_.due.may_look(now) || feed_.free(state_).events < 1 ||
+      !feed_.with([&](const auto& feed) { return feed.only_looks(state_, now); })) {
+    return std::nullopt;
+  }
+  state_.due.look(now);
+  feed_.with([&](auto& feed) { feed.read_at(now + state_.poll); });
+  return Look{state_.readings.mark().not_before()};
+}
+
 HandlerQueue::Clock::time_point HandlerQueue::next_due(Class of, Clock::time_point now) {
   switch (of) {
     case Class::lease:

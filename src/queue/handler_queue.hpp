@@ -86,6 +86,12 @@ class HandlerQueue final {
   Clock::time_point next_due(Class of, Clock::time_point now);
   /// At the end of the process: returns the calls that `max_in_flight` granted.
   std::optional<Request> last_request() { return state_.admission.release_calls(state_.handler_id); }
+  /// If its next claim would only look whether something is due: begins such a look, and returns the time before which
+  /// nothing is due.
+  struct Look {
+    std::optional<event::Microseconds> not_before;
+  };
+  std::optional<Look> begin_look(Clock::time_point now);
   /// The session of earlier readings has ended.
   void forget_low_water() { state_.readings.forget(); }
   /// The last claim passed over deliveries that it may take now.

@@ -39,6 +39,9 @@ class KeyFeed final : public FifoFeed {
     return settings.order->sequence_of(shard);
   }
 
+  bool only_looks(const HandlerState& state, Clock::time_point now) const {
+    return !state.sequences.any_to_read(now) && !state.sequences.lanes_to_read() && !keys_.must_check();
+  }
   bool stored(HandlerState& state, Clock::time_point now);
   /// Whether blocked keys are free.
   std::optional<Request> check(HandlerState& state, Clock::time_point now);

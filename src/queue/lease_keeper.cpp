@@ -137,7 +137,8 @@ void LeaseKeeper::answered(const Leases& leases, const RenewSequences& question,
 }
 
 std::optional<Request> LeaseKeeper::find_lost_sequences(const Leases& leases, Clock::time_point now) {
-  if (now < next_look_) return std::nullopt;
+  // Without events in memory a lost sequence does no harm: its claims and its next renewal tell, too.
+  if (now < next_look_ || leases.queue.events() == 0) return std::nullopt;
   next_look_ = now + look_interval;
   auto owned = leases.sequences.owned();
   if (owned.empty()) return std::nullopt;

@@ -96,6 +96,12 @@ struct ShareCalls {
 
 // Class claim.
 
+/// Which handlers have something to claim, of all handlers together.
+struct FindDue {
+  std::vector<std::int32_t> handlers;
+  std::vector<std::optional<event::Microseconds>> not_before;  ///< of each: its low-water mark
+  using Result = std::vector<std::int32_t>;
+};
 /// For the low-water mark.
 struct ReadDue {
   std::int32_t handler_id = 0;
@@ -152,8 +158,8 @@ struct ClaimInOrder {
 };
 
 using Request = std::variant<RenewLeases, ReleaseLeases, ReleaseClaims, SettleSkipped, RenewSequences,
-                             FindLostSequences, ReleaseSequences, WriteHold, ReadHolds, TakeTokens, ShareCalls, ReadDue,
-                             TakeSequences, ReadLanes, CheckLanes, TurnWindow, Claim, ClaimInOrder>;
+                             FindLostSequences, ReleaseSequences, WriteHold, ReadHolds, TakeTokens, ShareCalls, FindDue,
+                             ReadDue, TakeSequences, ReadLanes, CheckLanes, TurnWindow, Claim, ClaimInOrder>;
 
 /// The question's `Result`, or the failure.
 using Answer = std::variant<inbox::DatabaseFailure, std::monostate, std::int64_t, int, std::vector<std::int32_t>,

@@ -20,6 +20,7 @@ class Room final {
   const Pace& pace() const { return pace_; }
   Reservations& reservations() { return reservations_; }
   const Reservations& reservations() const { return reservations_; }
+  int handlers() const { return budgets_->handlers; }
   std::int64_t limit() const { return std::max(budgets_->events.limit(), pace_.minimum()); }
 
   std::int64_t held(const RunQueue& queue) const { return queue.events() + reservations_.events() + claiming_; }

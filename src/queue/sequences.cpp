@@ -13,6 +13,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds first_search{3'000};
 /// Between two such searches: the keys of a crashed owner wait for it.
 constexpr milliseconds search_interval{700};
+/// All handlers together search at most this often.
+constexpr milliseconds search_pause{20};
 /// Between two readings from the start, for rows stored out of order.
 constexpr milliseconds sweep_interval{10'000};
 /// Readings that met a lease of unknown events, before the sequence is taken again.
@@ -60,11 +62,11 @@ std::vector<std::int32_t> Sequences::wanted() const {
   return out;
 }
 
-bool Sequences::looks_for_orphans(Clock::time_point now) {
+bool Sequences::looks_for_orphans(Clock::time_point now, int handlers) {
   if (now < next_search_) return false;
   // The first search waits, too: the instances that have the partitions come first.
   const bool is_first = next_search_ == Clock::time_point{};
-  next_search_ = now + (is_first ? first_search : search_interval);
+  next_search_ = now + (is_first ? first_search : std::max(search_interval, handlers * search_pause));
   return !is_first;
 }
 

@@ -45,7 +45,8 @@ class Sequences final {
 
   /// Sequences that this process should own and does not.
   std::vector<std::int32_t> wanted() const;
-  bool looks_for_orphans(Clock::time_point now);
+  /// `handlers`: of this process; many search more rarely.
+  bool looks_for_orphans(Clock::time_point now, int handlers = 1);
   /// The first search does not wait: this process is the successor of an owner that has gone.
   void look_for_orphans_at_once() { next_search_ = Clock::time_point::min(); }
   void took(const std::vector<std::int32_t>& sequences, std::int64_t fence, Clock::time_point lease_end);

@@ -26,6 +26,7 @@ class WindowFeed final : public FifoFeed {
   std::int64_t target(const HandlerState& state) const { return state.room.pace().target(); }
 
   bool claims_due() const { return false; }
+  bool only_looks(const HandlerState& /*state*/, Clock::time_point /*now*/) const { return false; }
   /// Its events wait until it closes.
   bool stored(HandlerState& /*state*/, Clock::time_point /*now*/) { return false; }
   /// Whether the window closes.

@@ -83,8 +83,7 @@ std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
 
 void Dispatcher::replace_handlers(std::vector<HandlerSetup> handlers) {
   const base::Lock lock{pools_mutex_};
-  budgets_->events.divide(static_cast<int>(handlers.size()));
-  budgets_->bytes.divide(static_cast<int>(handlers.size()));
+  budgets_->divide(static_cast<int>(handlers.size()));
   for (auto& [id, pool] : pools_) {
     pool->request_stop();
     leaving_.push_back(std::move(pool));

@@ -148,3 +148,16 @@ TEST_CASE("leases and retry delays have their full length, however long a statem
     CHECK(due_after(time_unblocked(inbox, "delivery", settle), "90 s") == 1);
   }
 }
+
+TEST_CASE("a question for all handlers finds those with deliveries that are due, from their low-water mark on") {
+  Inbox inbox;
+  const auto due = add_events(inbox, 2);
+  const auto idle = inbox.add_handler("idle", {"nothing"});
+  using Marks = std::vector<std::optional<event::Microseconds>>;
+  const auto found = [&](const Marks& marks) { return inbox::find_due(inbox.connection(), {due, idle}, marks); };
+  CHECK(found({std::nullopt, std::nullopt}) == std::vector{due});
+  const auto later = inbox.database().number("select (extract(epoch from now() + interval '1 h') * 1000000)::bigint");
+  CHECK(found({later, std::nullopt}).empty());
+  claim_due(inbox.connection(), due, inbox.owner);
+  CHECK(found({std::nullopt, std::nullopt}).empty());
+}

@@ -126,6 +126,21 @@ TEST_CASE("calls that run while a handler is closed keep their share of max_in_f
   CHECK(renewed->calls.held == 1);
 }
 
+TEST_CASE("an idle handler looks for due deliveries with others, and claims only if there are some") {
+  const Handler it{handler(1)};
+  auto now = Clock::now();
+  CHECK_FALSE(it.of->lock()->begin_look(now));  // it may have a backlog
+  const auto claim = question_of<Claim>(*it.of, Class::claim, now);
+  REQUIRE(claim);
+  answer(*it.of, Class::claim, *claim, Claim::Result{}, now);
+  CHECK_FALSE(it.of->lock()->begin_look(now));
+  now += seconds{1};  // a poll later
+  CHECK(it.of->lock()->begin_look(now));
+  CHECK_FALSE(question_of<Claim>(*it.of, Class::claim, now));
+  it.of->lock()->claim_again(now);
+  CHECK(question_of<Claim>(*it.of, Class::claim, now));
+}
+
 TEST_CASE("due times close together become one, none becomes earlier, and of too many the nearest are kept") {
   DueTimes times;
   const Clock::time_point t{seconds{1'000}};

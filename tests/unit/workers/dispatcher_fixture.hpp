@@ -144,6 +144,7 @@ struct FakeVisit {
     note(database.skipped, it.keys);
     return std::monostate{};
   }
+  Answer operator()(const dispatcher::FindDue& it) const { return it.handlers; }
   Answer operator()(const dispatcher::ReadDue&) const {
     const auto age = std::chrono::steady_clock::now() - database.started;
     const auto now = std::chrono::duration_cast<std::chrono::microseconds>(age).count();
