@@ -121,6 +121,9 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   // A record per partition first: the broker creates a partition's log at its first record, which takes seconds.
   topic.preload(Generator{1, options.payload}, events_of(load), topic.partitions());
   BenchDaemon daemon{options, settings, false};
+  std::vector<std::unique_ptr<BenchDaemon>> others;
+  settings.handler_settings = "{}";
+  for (int i = 0; i < load.others; ++i) others.push_back(std::make_unique<BenchDaemon>(options, settings, false));
   wait_until([&] { return control.number("select count(*) from inbox.position") >= topic.partitions(); }, "positions");
   const std::int64_t before = load.stored_before + topic.partitions();
   wait_until([&] { return control.number("select count(*) from inbox.event") >= before; }, "the first stored");
@@ -139,6 +142,7 @@ SteadyRun run_steadily(const Options& options, const std::string& database_url, 
   wait_until([&] { return control.number("select count(*) from inbox.backfill_range") == 0; }, "all back-filled");
   wait_until([&] { return control.number("select count(*) from inbox.delivery") == 0; }, "all settled");
   daemon.stop();
+  for (const auto& other : others) other->stop();
   check_counts(control, before + events, before + events);
   out.latencies = warmed_up(load.read_latencies ? load.read_latencies() : read_latencies(file), load);
   return out;

@@ -26,6 +26,7 @@ struct SteadyLoad {
   std::string more_settings = {};  ///< for the plugin, inside YAML braces: `failures: 1`
   std::string plugin = {};         ///< empty: the benchmark's own; otherwise `more_settings` are all, with braces
   std::function<Latencies()> read_latencies = {};  ///< of another plugin; called once all is settled
+  int others = 0;  ///< further instances, whose latencies are not in the result
   std::int64_t stored_before = 0;  ///< events that `prepare` stores and `begun` gets delivered
   std::function<void(PostgresSession&)> begun = {};  ///< called before the first event is produced
 };
