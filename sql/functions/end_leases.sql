@@ -8,7 +8,7 @@
 -- transaction of p_owners has locked are left for the next call.
 --
 -- Locks: shared advisory lock on routing; the sequences, the deliveries and handlers on trial, all SKIP LOCKED; the
--- rows of handler_limit, in order; the rows of local_reader, relay and instance. Index: delivery_due.
+-- rows of handler_limit, in order; the rows of local_reader, relay, ingest_right and instance. Index: delivery_due.
 create or replace function inbox.end_leases(p_owners uuid[], p_successor uuid, p_limit int) returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' set enable_seqscan = off
 set enable_bitmapscan = off as $$
@@ -42,6 +42,7 @@ begin
   delete from inbox.call_share s where s.owner = any (p_owners);
   update inbox.local_reader r set leased_until = clock_timestamp() where r.owner = any (p_owners);
   update inbox.relay r set leased_until = clock_timestamp() where r.owner = any (p_owners);
+  update inbox.ingest_right r set leased_until = clock_timestamp() where r.owner = any (p_owners);
 
   if exists (select from inbox.sequence s where s.owner = any (p_owners) and s.leased_until > clock_timestamp())
     or exists (
