@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes config/messages.md, the list of log messages, from the table in src/base/log_messages.cpp.
+"""Writes config/messages.md, the list of log messages, from the table in src/base/log_messages_*.hpp.
 
 usage: messages.py ROOT        says whether the list is stale; with UPDATE_GENERATED=1 it writes the list
 """

@@ -164,7 +164,7 @@ def names(root):
                 yield f"{path.relative_to(root)}:{number}: left for later: do it now or take it out"
 
 
-LOG_TABLE = "src/base/log_messages.cpp"
+LOG_TABLE = "src/base/log_messages_*.hpp"
 LITERALS = r'(?:"(?:[^"\\\n]|\\.)*"\s*)+'
 LOG_ROW = re.compile(rf'^    \{{"([^"]*)",\s*(\w+),\s*({LITERALS}),\s*({LITERALS})(?:,\s*({LITERALS}))?\}},$', re.M)
 LOG_ROOMS = {"ingest", "handler", "dispatcher"}  # beside the folders of src; dispatcher: queue, claimer and workers
@@ -176,12 +176,18 @@ RESERVED_FACT = re.compile(r'\{\s*"(time|level|message|kind)"\s*,')
 PASSED_ON = "slug, "  # the first argument in Poller::complain, whose callers are checked
 
 
+def log_table_text(root):
+    """The halves of LOG_TABLE, in the order of their slugs."""
+    halves = [path.read_text() for path in root.glob(LOG_TABLE)]
+    return "".join(sorted(halves, key=lambda text: text.split('    {"', 1)[-1]))
+
+
 def log_table(root):
     """The rows of LOG_TABLE: slug, level, text, help, remedy."""
     def value(literals):
         return "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', literals or ""))
     return [(slug, level, value(text), value(help_), value(remedy))
-            for slug, level, text, help_, remedy in LOG_ROW.findall((root / LOG_TABLE).read_text())]
+            for slug, level, text, help_, remedy in LOG_ROW.findall(log_table_text(root))]
 
 
 def balanced(text, start):
@@ -195,7 +201,7 @@ def balanced(text, start):
 
 
 def log_rows(root):
-    text = (root / LOG_TABLE).read_text()
+    text = log_table_text(root)
     rows = log_table(root)
     if len(rows) != len(re.findall(r'^    \{"', text, re.M)):
         yield f"{LOG_TABLE}: a row has another form: write slug, level, text, help and remedy as in the others"
