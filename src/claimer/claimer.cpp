@@ -203,7 +203,8 @@ void Claimer::read_holds(const Handlers& handlers) {
 /// Handlers in the answer claim in this round; all do if the question fails, and one that asks alone does at once.
 void Claimer::find_due(const Handlers& handlers) {
   const auto now = Clock::now();
-  if (is_blocked() || handlers.size() < 2) return;
+  const auto is_due_now = [&](const auto& handler) { return handler->lock()->is_look_due(now); };
+  if (is_blocked() || handlers.size() < 2 || std::none_of(handlers.begin(), handlers.end(), is_due_now)) return;
   FindDue question;
   Handlers asked;
   for (const auto& handler : handlers) {

@@ -64,8 +64,6 @@ class DueClaims final {
     retries_.take_due(now);
     next_poll_ = now + poll_;
   }
-  /// A look of other handlers serves this one, too.
-  bool may_look(Clock::time_point now) const { return !backlog_ && now + poll_ / together_part >= next(); }
 
   /// Ingest stored events as due. True: a claim is due now.
   bool note_due(Clock::time_point now) {
@@ -122,8 +120,6 @@ class DueClaims final {
  private:
   /// A claim asks for at most this part of the room: the workers handle a claim's events during the next claim.
   static constexpr std::int64_t claims_in_flight = 2;
-  /// A poll that is due within this part of its interval is made with those of other handlers.
-  static constexpr int together_part = 4;
   static constexpr int min_rows = 16;
   static constexpr int max_rows = 2'000;
 

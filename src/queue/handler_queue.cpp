@@ -202,7 +202,7 @@ std::optional<Request> HandlerQueue::next(Class of, Clock::time_point now, int i
 }
 
 std::optional<HandlerQueue::Look> HandlerQueue::begin_look(Clock::time_point now) {
-  if (!state_.takes() || !state_.due.may_look(now) || feed_.free(state_).events < 1 ||
+  if (!state_.takes() || state_.due.has_backlog() || feed_.free(state_).events < 1 ||
       !feed_.with([&](const auto& feed) { return feed.only_looks(state_, now); })) {
     return std::nullopt;
   }

@@ -92,6 +92,10 @@ class HandlerQueue final {
     std::optional<event::Microseconds> not_before;
   };
   std::optional<Look> begin_look(Clock::time_point now);
+  /// It is time for a look. The looks of other handlers serve it, too, so that all have the same time.
+  bool is_look_due(Clock::time_point now) const {
+    return state_.takes() && !state_.due.has_backlog() && now >= state_.due.next();
+  }
   /// The session of earlier readings has ended.
   void forget_low_water() { state_.readings.forget(); }
   /// The last claim passed over deliveries that it may take now.

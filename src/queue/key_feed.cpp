@@ -146,7 +146,7 @@ void KeyFeed::forget(std::int32_t sequence) {
 
 /// Once half of the memory is in use, slow keys wait in their lanes, so that others have room.
 bool KeyFeed::review(HandlerState& state, Clock::time_point now) {
-  ++state.wakes.workers;
+  if (state.queue.events() > 0) ++state.wakes.workers;
   if (now < next_slow_look_) return false;
   next_slow_look_ = now + slow_look_interval;
   keys_.block_slow_keys(state.room.is_filling(state.queue)

@@ -58,7 +58,7 @@ void WindowFeed::settled(HandlerState& state, const settler::Run& /*run*/, std::
 }
 
 bool WindowFeed::review(HandlerState& state, Clock::time_point /*now*/) {
-  ++state.wakes.workers;
+  if (state.queue.events() > 0) ++state.wakes.workers;
   return false;
 }
 

@@ -133,8 +133,9 @@ TEST_CASE("an idle handler looks for due deliveries with others, and claims only
   const auto claim = question_of<Claim>(*it.of, Class::claim, now);
   REQUIRE(claim);
   answer(*it.of, Class::claim, *claim, Claim::Result{}, now);
-  CHECK_FALSE(it.of->lock()->begin_look(now));
+  CHECK_FALSE(it.of->lock()->is_look_due(now));
   now += seconds{1};  // a poll later
+  CHECK(it.of->lock()->is_look_due(now));
   CHECK(it.of->lock()->begin_look(now));
   CHECK_FALSE(question_of<Claim>(*it.of, Class::claim, now));
   it.of->lock()->claim_again(now);
