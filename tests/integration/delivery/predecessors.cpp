@@ -27,6 +27,7 @@ void lease_single_rights(Inbox& inbox, const std::string& owner) {
   inbox.database().run(
       "update inbox.handler set fuse = 'trying', trial_owner = '" + owner + "', trial_until = now() + interval '1 d'; "
       "update inbox.relay set owner = '" + owner + "', fence = 7, leased_until = now() + interval '1 day'; "
+      "update inbox.ingest_right set owner = '" + owner + "', fence = 7, leased_until = now() + interval '1 day'; "
       "update inbox.local_reader set owner = '" + owner + "', fence = 7, leased_until = now() + interval '1 day'");
 }
 std::int64_t leases_of(Inbox& inbox, const std::string& owner) {
@@ -35,6 +36,7 @@ std::int64_t leases_of(Inbox& inbox, const std::string& owner) {
       "from inbox.delivery where owner = $1::uuid and due_at > now()) + (select count(*) from inbox.call_share where "
       "owner = $1::uuid and leased_until > now()) + (select count(*) from inbox.relay where owner = $1::uuid and "
       "leased_until > now()) + (select count(*) from inbox.local_reader where owner = $1::uuid and "
+      "leased_until > now()) + (select count(*) from inbox.ingest_right where owner = $1::uuid and "
       "leased_until > now()) + (select count(*) from inbox.handler where trial_owner = $1::uuid and "
       "trial_until > now())",
       {owner});
@@ -52,7 +54,7 @@ TEST_CASE("end_leases ends all leases of a process that has gone, in bites, and 
   lease_all(inbox, gone.instance_id.text(), handler, 1);
   lease_all(inbox, neighbour, handler, 2);
   lease_single_rights(inbox, gone.instance_id.text());
-  REQUIRE(leases_of(inbox, gone.instance_id.text()) == 8);
+  REQUIRE(leases_of(inbox, gone.instance_id.text()) == 9);
   const auto found = inbox::find_predecessors(inbox.connection(), self);
   REQUIRE(found.size() == 1);
   CHECK(found[0].instance_id == gone.instance_id);
@@ -89,5 +91,5 @@ TEST_CASE("end_leases knows every table with leases") {
   CHECK(inbox.database().text(
             "select string_agg(table_name, ', ' order by table_name collate \"C\") from information_schema.columns "
             "where table_schema = $1 and column_name = 'leased_until'",
-            {inbox.database().schema()}) == "call_share, local_reader, relay, sequence");
+            {inbox.database().schema()}) == "call_share, ingest_right, local_reader, relay, sequence");
 }
