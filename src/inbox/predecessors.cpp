@@ -9,7 +9,8 @@ namespace inboxd::inbox {
 std::vector<Predecessor> find_predecessors(Connection& connection, const InstanceIdentity& self) {
   std::vector<Predecessor> out;
   const pqxx::params parameters{self.instance_id.text(), self.boot, self.member};
-  for (const auto& row : connection.access().run(statements::find_predecessors, parameters, Effect::reads)) {
+  for (const auto& row : connection.access().run(statements::find_predecessors, parameters,
+                                                 Connection::Access::Effect::reads)) {
     const auto id = base::parse_uuid(row[0].view());
     if (id) out.push_back({*id, row[1].as<std::string>(), row[2].as<int>(), row[3].as<bool>()});
   }
