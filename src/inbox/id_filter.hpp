@@ -10,8 +10,8 @@
 namespace inboxd::inbox {
 
 /// A set of event ids that answers "no" or "maybe": a split-block Bloom filter of 16 bits an id, which says "maybe" to
-/// about one in a thousand other ids. Each id sets a bit in each of the eight words of a block. A producer that does not
-/// know the key cannot choose ids that it takes for known.
+/// about one in a thousand other ids. Each id sets a bit in each of the eight words of a block. A producer that does
+/// not know the key cannot choose ids that it takes for known.
 class IdFilter final {
  public:
   /// Empty. `ids`: how many will be added, at most.
