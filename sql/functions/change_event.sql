@@ -17,7 +17,7 @@ begin
   if d.sequence is not null and d.lane is null then
     perform pg_advisory_xact_lock(1768841848, 'inbox.routing'::regclass::oid::int);
   end if;
-  perform from inbox.sequence s where s.handler_id = d.handler_id and s.sequence = d.sequence for no key update;
+  perform inbox.lock_lanes(array[d.handler_id], array[d.sequence], true);
   select * into d from inbox.delivery x where x.delivery_id = p_delivery and x.pending @> p_offset for update;
   if not found then
     status := 'gone';

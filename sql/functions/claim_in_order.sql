@@ -5,7 +5,7 @@
 -- sequence. Rows that were stored out of order, such as a record retried from quarantine, are found from -1 on. So are
 -- rows of a running `handlers backfill`, which may become visible after later rows. o_: all sequences of the owner with
 -- their fences, for lanes. While rows of q_ wait, lanes get at most half of p_events, so that retries never starve
--- fresh events.
+-- fresh events. p_rows: of each sequence. First rows of lanes have few events each, so they may be 16 times as many.
 --
 -- A row found after a third crash is a suspect. It is cut to 1/2^claims of its events and claimed alone in its
 -- sequence. A claim takes at most one suspect of all sequences and lanes: the suspect with the fewest crashes, so that
@@ -16,8 +16,8 @@
 -- the shard's position from before its rows were read: all deliveries below that position are claimed, if the state is
 -- end.
 --
--- Locks: shared advisory lock on routing, which keeps the owner; the deliveries that it takes, SKIP LOCKED. Indexes:
--- delivery_order; delivery_due and delivery_lane for lanes.
+-- Locks: shared advisory lock on routing, which keeps the owner; the deliveries that it takes, and that join_lane adds
+-- to them, SKIP LOCKED. Indexes: delivery_order; delivery_due and delivery_lane for lanes.
 create or replace function inbox.claim_in_order(
   p_handler int, p_owner uuid, p_fence bigint, p_events bigint, p_rows int, p_low timestamptz,
   o_sequence int[], o_fence bigint[], q_sequence int[], q_start bigint[], q_mark bigint[], q_mark_offset bigint[],
@@ -59,7 +59,7 @@ begin
     select x.* from inbox.delivery x
     where x.handler_id = p_handler and x.due_at <= v_now and x.due_at >= p_low and x.lane is not null
       and x.owner is null and x.sequence = any (v_owned) and x.claims >= p_from and x.claims <= p_to
-    order by x.due_at limit p_rows for update skip locked
+    order by x.due_at limit p_rows * 16 for update skip locked
   loop
     continue when exists (
       select from inbox.delivery e
@@ -73,6 +73,7 @@ begin
       continue;
     end if;
     exit when v_of_lanes <= 0;
+    d := inbox.join_lane(d, v_of_lanes);
     v_share := least(d.events, v_of_lanes);
     v_taken := v_taken || inbox.cut_delivery(d, v_share);
     v_of_lanes := v_of_lanes - v_share;

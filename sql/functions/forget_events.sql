@@ -23,11 +23,8 @@ begin
   select coalesce(array_agg(distinct d.delivery_id), '{}') into v_deliveries
   from unnest(p_shard, p_offset) p(shard, "offset")
   join inbox.delivery d on d.shard_id = p.shard and d.pending @> p."offset";
-  perform from inbox.sequence s
-  where (s.handler_id, s.sequence) in (
-    select d.handler_id, d.sequence from inbox.delivery d
-    where d.delivery_id = any (v_deliveries) and d.lane is not null)
-  order by s.handler_id, s.sequence for no key update;
+  perform inbox.lock_lanes(array_agg(d.handler_id), array_agg(d.sequence), true)
+  from inbox.delivery d where d.delivery_id = any (v_deliveries) and d.lane is not null;
   -- A locked row is being settled or claimed: its events are left, too.
   v_locked := array(
     select d.delivery_id from inbox.delivery d

@@ -32,11 +32,8 @@ declare
   v_lane_sequence int[];
   v_lanes bigint[];
 begin
-  perform from inbox.sequence s
-  where (s.handler_id, s.sequence) in (
-    select x.handler_id, x.sequence from inbox.dead_letter x
-    where x.dead_letter_id = any (p_ids) and x.sequence is not null)
-  order by s.handler_id, s.sequence for no key update;
+  perform inbox.lock_lanes(array_agg(x.handler_id), array_agg(x.sequence), true)
+  from inbox.dead_letter x where x.dead_letter_id = any (p_ids) and x.sequence is not null;
 
   select coalesce(array_agg(x.dead_letter_id), '{}'),
          coalesce(array_agg(x.dead_letter_id) filter (where x.parks), '{}') into v_ids, v_heads

@@ -12,9 +12,10 @@
 --   of its key are parked), parked, expired (before a call) or expires (it failed, and a retry would be too late).
 --   Without a dead letter that parks its key, a parked event waits in its lane instead: an operator has released it.
 --
--- Locks: the sequences, shared unless lanes change; the deliveries, in order of id. Indexes: primary key of delivery;
--- for dead letters as inbox.dead_letter; dead_letter_parks, delivery_lane. `= any (ids)` as well as a join on the same
--- id, and no sequential scans: a plan made while the table is small is kept.
+-- Locks: the sequences, shared, or as inbox.lock_lanes if lanes change, alone if rows are added to them; the
+-- deliveries, in order of id. Indexes: primary key of delivery; for dead letters as inbox.dead_letter;
+-- dead_letter_parks, delivery_lane. `= any (ids)` as well as a join on the same id, and no sequential scans: a plan
+-- made while the table is small is kept.
 create or replace function inbox.settle(
   p_owner uuid, d_id bigint[], d_fence bigint[], d_settled text[], d_done text[], d_skipped text[],
   g_of int[], g_offsets text[], g_delay bigint[], g_error text[], g_lane bigint[], g_key bytea[],
@@ -27,6 +28,7 @@ declare
   v_of int[];
   v_ids bigint[];
   v_keeps_lanes boolean;
+  v_adds_to_lanes boolean;
   v_has_sequences boolean;
   v_lost bigint[] := '{}';  -- deliveries of sequences with another owner, or none
   v_lane_handler int[] := '{}';
@@ -42,15 +44,17 @@ begin
   select coalesce(bool_or(t.lane is not null), false), coalesce(bool_or(t.sequence is not null), false)
   into v_keeps_lanes, v_has_sequences
   from (select d.lane, d.sequence from inbox.delivery d where d.delivery_id = any (d_id) offset 0) t;
-  v_keeps_lanes := v_keeps_lanes or cardinality(w_of) > 0 or exists (select from unnest(g_lane) l where l is not null)
-    or exists (select from unnest(x_state) x where x in ('parks', 'parked'));
-  -- Before the deliveries: a single settlement at a time adds to a lane or ends its first row, so that none is
-  -- forgotten. A shared lock keeps a sequence from being deleted: no row is added to a sequence that has gone.
+  -- A first row that fails again takes its own place.
+  v_adds_to_lanes := cardinality(w_of) > 0 or exists (select from unnest(x_state) x where x in ('parks', 'parked'))
+    or exists (
+      select from unnest(g_of, g_lane) g(i, lane)
+      where g.lane is not null and not exists (
+        select from inbox.delivery d where d.delivery_id = d_id[g.i] and d.lane is not null));
+  v_keeps_lanes := v_keeps_lanes or v_adds_to_lanes;
+  -- Before the deliveries. A shared lock keeps a sequence from being deleted: no row is added to one that has gone.
   if v_keeps_lanes then
-    perform from inbox.sequence s
-    where (s.handler_id, s.sequence) in (
-      select d.handler_id, d.sequence from inbox.delivery d where d.delivery_id = any (d_id) offset 0)
-    order by s.handler_id, s.sequence for no key update;
+    perform inbox.lock_lanes(array_agg(t.handler_id), array_agg(t.sequence), v_adds_to_lanes)
+    from (select d.handler_id, d.sequence from inbox.delivery d where d.delivery_id = any (d_id) offset 0) t;
   elsif v_has_sequences then
     perform from inbox.sequence s
     where (s.handler_id, s.sequence) in (

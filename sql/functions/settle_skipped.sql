@@ -6,12 +6,9 @@ language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' 
 declare
   v_gone inbox.delivery[];
 begin
-  perform from inbox.sequence s
-  where (s.handler_id, s.sequence) in (
-    select t.handler_id, t.sequence from (
-      select d.handler_id, d.sequence, d.lane from inbox.delivery d where d.delivery_id = any (d_id) offset 0) t
-    where t.lane is not null)
-  order by s.handler_id, s.sequence for no key update;
+  perform inbox.lock_lanes(array_agg(t.handler_id), array_agg(t.sequence), false)
+  from (select d.handler_id, d.sequence, d.lane from inbox.delivery d where d.delivery_id = any (d_id) offset 0) t
+  where t.lane is not null;
   perform from inbox.delivery d where d.delivery_id = any (d_id) order by d.delivery_id for update;
   with gone as (
     delete from inbox.delivery d using unnest(d_id, d_fence) s(id, fence)

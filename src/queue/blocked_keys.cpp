@@ -144,7 +144,7 @@ void KeyOrder::check_soon(OrderKey key) {
   to_check_.push_back(key);
 }
 
-std::vector<inbox::Lane> KeyOrder::to_check(std::size_t most) {
+std::vector<inbox::Lane> KeyOrder::to_check(std::size_t most, bool others) {
   std::vector<inbox::Lane> out;
   const auto add = [&](Blocked& blocked) {
     blocked.checked_at = blocked.changes;
@@ -157,7 +157,7 @@ std::vector<inbox::Lane> KeyOrder::to_check(std::size_t most) {
     at->second.is_queued = false;
     add(at->second);
   }
-  const std::size_t buckets = blocked_.empty() ? 0 : std::min(blocked_.bucket_count(), most);
+  const std::size_t buckets = !others || blocked_.empty() ? 0 : std::min(blocked_.bucket_count(), most);
   for (std::size_t i = 0; i < buckets && out.size() < most; ++i) {
     next_bucket_ = (next_bucket_ + 1) % blocked_.bucket_count();
     for (auto at = blocked_.begin(next_bucket_); at != blocked_.end(next_bucket_); ++at) add(at->second);

@@ -384,7 +384,8 @@ void HandlerQueue::settled(const settler::Run& run, std::int64_t events, Clock::
 void HandlerQueue::settled_in_order(const settler::Run& run, const settler::KeyEffects& effects,
                                     Clock::time_point now) {
   feed_.with([&](auto& feed) { feed.settled_in_order(run, effects, state_.queue.holds(run)); });
-  if (run.lease.lane || !effects.waiting.empty()) read_now(now);  // the lane's next event is due
+  const bool is_row_over = run.lease.lane && run.recorded >= run.size();
+  if (is_row_over || !effects.waiting.empty()) read_now(now);  // the lane's next row is due
   ++state_.wakes.workers;
 }
 

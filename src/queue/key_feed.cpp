@@ -173,9 +173,10 @@ bool KeyFeed::stored(HandlerState& state, Clock::time_point now) {
 }
 
 std::optional<Request> KeyFeed::check(HandlerState& state, Clock::time_point now) {
-  if (!keys_.must_check() && now < next_check_) return std::nullopt;
-  next_check_ = now + check_interval;
-  auto lanes = keys_.to_check(max_checked);
+  const bool in_turn = now >= next_check_;
+  if (!keys_.must_check() && !in_turn) return std::nullopt;
+  if (in_turn) next_check_ = now + check_interval;
+  auto lanes = keys_.to_check(max_checked, in_turn);
   if (lanes.empty()) return std::nullopt;
   return CheckLanes{state.handler_id, std::move(lanes), state.sequences.owned()};
 }

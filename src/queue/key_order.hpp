@@ -69,8 +69,8 @@ class KeyOrder final {
 
   /// Blocks a key: a lane of the database, or a claimed lane.
   void block(const inbox::Lane& lane);
-  /// Blocked and parked keys to compare with the database: keys that may be free by now, then others in turn.
-  std::vector<inbox::Lane> to_check(std::size_t most);
+  /// Blocked and parked keys to compare with the database: keys that may be free by now; `others`: then others in turn.
+  std::vector<inbox::Lane> to_check(std::size_t most, bool others);
   bool must_check() const { return !to_check_.empty(); }
   /// Their present state. It counts unless they changed in memory since.
   void checked(const std::vector<inbox::Lane>& lanes);

@@ -55,6 +55,9 @@ const std::vector<Scenario>& scenarios() {
       // fault: a million lanes in the table
       {"order-memory", "mode sequential: 20,000 blocked keys and 1,000,000 events in memory; 1,000,000 blocked keys",
        measure_order_memory},
+      // fault: 20,000 blocked keys
+      {"lanes", "mode sequential: 20,000 blocked keys, and a key with 20,000 waiting events, once the service is back",
+       measure_lanes},
       {"batch", "a backlog as one window, 5,000 events per call of the sql handler, against mode single at 500",
        measure_batch},
       {"sql-statement", "a preloaded topic into a table with one index by the sql handler, 500 events per call",

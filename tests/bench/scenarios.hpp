@@ -53,6 +53,7 @@ void measure_order_sql(const Options& options, Report& report);
 void measure_order_slow(const Options& options, Report& report);
 void measure_order_take_over(const Options& options, Report& report);
 void measure_order_latency(const Options& options, Report& report);
+void measure_lanes(const Options& options, Report& report);
 void measure_order_memory(const Options& options, Report& report);
 void measure_batch(const Options& options, Report& report);
 void measure_sql_statement(const Options& options, Report& report);

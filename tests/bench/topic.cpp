@@ -158,7 +158,9 @@ void Topic::preload_keyed(const Generator& generator, std::int64_t events, Keys 
   std::uniform_real_distribution<double> share{0, 1};
   for (std::int64_t number = 0; number < events; ++number) {
     generator.write_payload(number, payload);
-    const std::int64_t drawn = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(keys.count));
+    const auto count = static_cast<std::uint64_t>(keys.count);
+    const auto drawn =
+        static_cast<std::int64_t>((keys.in_turn ? static_cast<std::uint64_t>(number) : random()) % count);
     const std::int64_t key = keys.first + (share(random) < keys.hot_share ? 0 : drawn);
     send(static_cast<int>(key % partitions_), "customer-" + std::to_string(key), payload, key_of(generator.id(number)));
     if (number % 1000 == 0) rd_kafka_poll(producer_, 0);

@@ -33,11 +33,12 @@ class Topic final {
   void preload_made(const Generator& ids, std::int64_t events, const std::function<std::string(std::int64_t)>& make);
 
   /// The keys of records whose id is in the header `id`: `count` keys from number `first` on, of which the first has
-  /// that share of all records.
+  /// that share of all records. The others are drawn, or come in turn.
   struct Keys {
     std::int64_t count = 0;
     double hot_share = 0;
     std::int64_t first = 0;
+    bool in_turn = false;
   };
   /// As preload, with such keys; all records of a key are in the same partition.
   void preload_keyed(const Generator& generator, std::int64_t events, Keys keys);

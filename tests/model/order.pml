@@ -22,6 +22,8 @@ bool has_ended;                         // its lease
 mtype place[EVENTS + 1] = log;
 byte holder[EVENTS + 1];                // the lease's owner
 bool is_due[EVENTS + 1];                // of a lane's row
+bool has_failed[EVENTS + 1];            // its attempts
+bool was_back[EVENTS + 1];              // never_expires: a replay has put it into the lane
 
 // Locks. `for no key update` and `for key share` of the sequence do not exclude each other, `for update` excludes both.
 bool is_routing_held;
@@ -92,8 +94,16 @@ inline forget() {
 #define IS_STOP(e) (place[e] == log && (IS_FREE(e) || !is_loaded[AT(e)])) // before it, or not in memory
 #define IS_UNLOCKED(e) (lock[e] == 0)
 
+// join_lane: the first row of a lane takes the next waiting row along. An event is a row here, so both are leased.
+#ifdef BROKEN_JOIN
+#define IS_FRESH(e) (!has_failed[e])
+#else
+#define IS_FRESH(e) (!has_failed[e] && !was_back[e])
+#endif
+#define JOINS(e, n) (IS_FRESH(e) && IS_FRESH(n) && place[n] == lane && !is_due[n] && IS_FREE(n))
+
 proctype Claimer(byte me) {
-  byte e, c;
+  byte e, c, joined;
   bool may_claim, was_blocked;
   do
   :: IS_OVER -> break
@@ -136,7 +146,15 @@ proctype Claimer(byte me) {
           if
           :: c > 0 && place[c] == lane && !IS_FIRST_OF_LANE(c) -> lock[c] = 0; c = 0
           :: else
-          fi
+          fi;
+          // The rows between them have left the lane.
+          if
+          :: c == 1 && place[c] == lane && JOINS(1, 2) -> joined = 2
+          :: c == 1 && place[c] == lane && place[2] != lane && JOINS(1, EVENTS) -> joined = EVENTS
+          :: c == 2 && place[c] == lane && c < EVENTS && JOINS(2, EVENTS) -> joined = EVENTS
+          :: else
+          fi;
+          if :: joined > 0 -> lock[joined] = me :: else fi
         }
      :: else -> is_draining[me] = true
      fi;
@@ -148,6 +166,13 @@ proctype Claimer(byte me) {
           is_blocked[me] = is_blocked[me] || place[c] == lane;
           is_exempt[c] = is_exempt[c] || (place[c] == log && was_replayed[me]);
           printf("instance %d: claims event %d\n", me, c)
+       :: else
+       fi;
+       if
+       :: joined > 0 ->
+          holder[joined] = me; lock[joined] = 0;
+          is_loaded[AT(joined)] = true; has_lease[AT(joined)] = true; is_of_lane[AT(joined)] = true;
+          printf("instance %d: joins event %d\n", me, joined); joined = 0
        :: else
        fi;
        c = 0; may_claim = false; was_replayed[me] = false; routing_shares--
@@ -190,7 +215,7 @@ proctype Claimer(byte me) {
 #define IS_HEAD(e) (is_loaded[AT(e)] && (e < 2 || !is_loaded[AT(1)]) && (e < 3 || !is_loaded[AT(2)]))
 
 proctype Worker(byte me) {
-  byte e;
+  byte e, r;
   bool is_mine;
   mtype verdict;
   do
@@ -231,7 +256,9 @@ proctype Worker(byte me) {
           if
           :: verdict == log -> place[e] = lane; is_due[e] = false;
              printf("instance %d: event %d waits in its lane\n", me, e)
-          :: verdict == lane -> place[e] = lane; is_due[e] = true; is_blocked[me] = true;
+          :: verdict == lane -> place[e] = lane; is_due[e] = true; is_blocked[me] = true; has_failed[e] = true;
+             for (r : 1 .. EVENTS) { is_of_lane[AT(r)] = false }  // later events of the run wait again
+             r = 0;
              printf("instance %d: event %d fails, and begins a lane or stays its first\n", me, e)
           :: verdict == dead -> place[e] = dead; printf("instance %d: event %d is dead\n", me, e)
           :: verdict == done -> check_turn(e); place[e] = done; printf("instance %d: event %d is done\n", me, e)
@@ -293,7 +320,7 @@ proctype Replay() {
           has_fence[1] = false; has_fence[2] = false;
 #endif
           was_replayed[1] = true; was_replayed[2] = true;
-          place[e] = lane; is_due[e] = false;
+          place[e] = lane; is_due[e] = false; was_back[e] = true; has_failed[e] = false;
           advance_lane();
           replays--; sequence_lock = 0; routing_shares--;
           printf("operator: replays event %d\n", e); e = 0

@@ -129,7 +129,7 @@ struct Model {
 
   /// Another instance handles all events of the lanes that are asked for.
   void check_lanes() {
-    auto lanes = order.to_check(10);
+    auto lanes = order.to_check(10, true);
     for (inbox::Lane& lane : lanes) {
       for (Entry& each : events) {
         if (static_cast<std::int64_t>(each.key + 1) == lane.lane && each.state == State::in_lane)

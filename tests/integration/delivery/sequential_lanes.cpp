@@ -9,7 +9,7 @@ using namespace inboxd;
 using namespace inboxd::support;
 using namespace inboxd::support::in_order;
 
-TEST_CASE("a failed event begins a lane; waiting events follow it row by row") {
+TEST_CASE("a failed event begins a lane; once it is over, a claim takes the events that wait at once") {
   InOrder in_order;
   in_order.store(5);
   in_order.store(5);
@@ -25,26 +25,68 @@ TEST_CASE("a failed event begins a lane; waiting events follow it row by row") {
   REQUIRE(offsets_of(head) == Texts{"{[0,1)}"});
   CHECK(head.claimed.runs[0].lane == lane);
   CHECK(head.claimed.runs[0].attempts == 1);
-  CHECK(in_order.claim_lanes().claimed.runs.empty());  // a single row at a time
+  CHECK(in_order.claim_lanes().claimed.runs.empty());  // the others wait for its outcome
   REQUIRE(in_order.settle(Outcome{head.claimed.runs[0]}.done({0}).out));
   CHECK(in_order.lane_rows() == "{[2,3),[4,5)} due, {[7,8)}");
 
   const auto second = in_order.claim_lanes();
-  REQUIRE(offsets_of(second) == Texts{"{[2,3),[4,5)}"});
-  REQUIRE(in_order.settle(Outcome{second.claimed.runs[0]}.retry(2, hour).wait({4}).out));
-  CHECK(in_order.lane_rows() == "{[2,3)} due, {[4,5)}, {[7,8)}");
+  REQUIRE(offsets_of(second) == Texts{"{[2,3),[4,5),[7,8)}"});
+  CHECK(in_order.lane_rows() == "{[2,3),[4,5),[7,8)} leased");
+  REQUIRE(in_order.settle(Outcome{second.claimed.runs[0]}.retry(2, hour).wait({4, 7}).out));
+  CHECK(in_order.lane_rows() == "{[2,3)} due, {[4,5),[7,8)}");
   in_order.make_due();
   const auto third = in_order.claim_lanes();
   REQUIRE(offsets_of(third) == Texts{"{[2,3)}"});
   CHECK(third.claimed.runs[0].attempts == 1);
   REQUIRE(in_order.settle(Outcome{third.claimed.runs[0]}.dead(2, Kind::dead).out));
-  CHECK(in_order.lane_rows() == "{[4,5)} due, {[7,8)}");
-  for (const std::int64_t offset : {4, 7}) {
-    const auto next = in_order.claim_lanes();
-    REQUIRE(next.claimed.runs.size() == 1);
-    REQUIRE(in_order.settle(Outcome{next.claimed.runs[0]}.done({offset}).out));
-  }
+  CHECK(in_order.lane_rows() == "{[4,5),[7,8)} due");
+  const auto last = in_order.claim_lanes();
+  REQUIRE(last.claimed.runs.size() == 1);
+  REQUIRE(in_order.settle(Outcome{last.claimed.runs[0]}.done({4, 7}).out));
   CHECK(in_order.database().number("select count(*) from inbox.delivery") == 0);
+}
+
+TEST_CASE("a claim joins no more events of a lane than it has room for") {
+  InOrder in_order;
+  for (int i = 0; i < 4; ++i) in_order.store(2);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const auto& run = log.claimed.runs.at(static_cast<std::size_t>(i));
+    REQUIRE(in_order.settle(Outcome{run}.wait({2 * i, 2 * i + 1}).out));
+  }
+  REQUIRE(offsets_of(in_order.claim({{in_order.sequence, 1}}, {}, 5)) == Texts{"{[0,4)}"});
+  CHECK(in_order.lane_rows() == "{[0,4)} leased, {[4,6)}, {[6,8)}");
+}
+
+TEST_CASE("replayed events are claimed row by row: another replay may put an event between them") {
+  InOrder in_order;
+  for (int i = 0; i < 4; ++i) in_order.store(1);
+  in_order.take(in_order.inbox.owner, 1);
+  const auto log = in_order.claim();
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const auto& run = log.claimed.runs.at(static_cast<std::size_t>(i));
+    REQUIRE(in_order.settle(Outcome{run}.dead(i, Kind::dead).out));
+  }
+  REQUIRE(in_order.settle(Outcome{log.claimed.runs.at(3)}.wait({3}).out));
+  const auto replay = [&](const std::string& which) {
+    in_order.database().run("select inbox.replay_dead(array_agg(dead_letter_id), false, 100) from inbox.dead_letter"
+                            " where " + which);
+  };
+  replay("\"offset\" <> 1");
+  in_order.take(in_order.inbox.owner, 2);
+  const auto first = in_order.claim_lanes(2);
+  REQUIRE(offsets_of(first) == Texts{"{[0,1)}"});
+  replay("\"offset\" = 1");
+  REQUIRE(in_order.settle(Outcome{first.claimed.runs.at(0)}.done({0}).out));
+  in_order.take(in_order.inbox.owner, 3);
+  for (const std::string next : {"{[1,2)}", "{[2,3)}", "{[3,4)}"}) {
+    const auto claimed = in_order.claim_lanes(3);
+    REQUIRE(offsets_of(claimed) == Texts{next});
+    inbox::Settlement done = all_done(claimed.claimed.runs.at(0));
+    done.is_of_lane = true;
+    REQUIRE(in_order.settle(done));
+  }
 }
 
 TEST_CASE("the lanes of a sequence, and their state, are read in order") {

@@ -62,7 +62,7 @@ Offsets sent_behind(KeyOrder& keys, Kind kind = Kind::waits) {
 
 /// Asks the database for the blocked keys; of all of them it has this.
 void check(KeyOrder& keys, bool has_events, bool is_parked = false) {
-  auto lanes = keys.to_check(100);
+  auto lanes = keys.to_check(100, true);
   for (inbox::Lane& lane : lanes) lane = {lane.sequence, lane.lane, has_events, is_parked};
   keys.checked(lanes);
 }
@@ -204,7 +204,7 @@ TEST_CASE("a blocked key is free once nothing of it is in memory or in the datab
     CHECK(sent_behind(keys, Kind::parked) == Offsets{11});
   }
   SECTION("an event of it is on its way behind, or went behind since the database was asked") {
-    auto lanes = keys.to_check(100);
+    auto lanes = keys.to_check(100, true);
     lanes.at(0).has_events = false;
     take(keys, run, {2}, 1);
     check(keys, false);
