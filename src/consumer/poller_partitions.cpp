@@ -203,6 +203,7 @@ void Poller::rejoin_group() {
   log_.info("consumer.rejoining");
   if (!subscribes()) {
     std::vector<kafka::TopicPartition> all;
+    all.reserve(partitions_.size());
     for (const auto& [name, partition] : partitions_) all.push_back(name);
     revoke(list_of(all).get());
     const base::Lock lock{share_mutex_};
