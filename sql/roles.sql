@@ -65,7 +65,7 @@ from (values
   ('position',            'insert',                              'delete'),
   ('ledger',              'insert, update (received_at)',        'update (received_at)'),
   ('ledger_trim',         '',                                    'update'),
-  ('ledger_filter',       '',                                    'insert'),
+  ('ledger_filter',       '',                                    'insert, delete'),
   ('resend_age',          '',                                    'insert, update, delete'),
   ('also_seen',           'insert',                              'delete'),
   ('event',               'insert',                              'insert, delete, '

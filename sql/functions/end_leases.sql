@@ -26,7 +26,8 @@ begin
     from inbox.handler h
     cross join lateral (
       select x.delivery_id from inbox.delivery x
-      where x.handler_id = h.handler_id and x.due_at > statement_timestamp() and x.due_at < 'infinity'
+      where x.handler_id = h.handler_id and x.due_at > statement_timestamp()
+        and x.due_at <= statement_timestamp() + interval '1 hour'
         and x.owner = any (p_owners)
       limit p_limit for update skip locked) d
     limit p_limit)
@@ -49,7 +50,8 @@ begin
       select from inbox.handler h
       cross join lateral (
         select from inbox.delivery x
-        where x.handler_id = h.handler_id and x.due_at > statement_timestamp() and x.due_at < 'infinity'
+        where x.handler_id = h.handler_id and x.due_at > statement_timestamp()
+        and x.due_at <= statement_timestamp() + interval '1 hour'
           and x.due_at > clock_timestamp() and x.owner = any (p_owners)
         limit 1) d)
   then

@@ -1,7 +1,7 @@
 -- Freezes the current generation of the ledger and begins another, if it is due: its index has reached p_ids ids (0: a
--- quarter of shared_buffers), and a 128th of the index of all generations, which bounds their number; or it has ids and
--- is older than an eighth of p_keep (null: ids are kept for ever). p_key: a random number, the key of its filter.
--- Returns whether it did. Runs with the owner's rights.
+-- quarter of shared_buffers), and a 128th of the index of all generations, so that they do not become too many; or it
+-- has ids and is older than an eighth of p_keep (null: ids are kept for ever). p_key: a random number, the key of its
+-- filter. Returns whether it did. Runs with the owner's rights.
 --
 -- The version of the routing changes, so that an ingester finds out before it stores the next batch. Locks: the
 -- exclusive advisory lock on routing, which waits for running batches; the ledger, for ATTACH, which allows reads and
@@ -31,8 +31,16 @@ begin
     return false;
   end if;
   perform pg_advisory_xact_lock(1768841848, 'inbox.routing'::regclass::oid::int);
-  update inbox.ledger_generation set frozen_at = clock_timestamp(), filter_key = p_key
-  where generation = v_current.generation and frozen_at is null;
+  update inbox.ledger_generation g
+  set frozen_at = clock_timestamp(), filter_key = p_key, shards = n.shards, tops = n.tops
+  from (
+    select coalesce(array_agg(s.shard_id order by s.shard_id), '{}') as shards,
+           coalesce(array_agg(p.next_offset order by s.shard_id), '{}') as tops
+    from inbox.shard s
+    cross join lateral (
+      select x.next_offset from inbox.position x where x.shard_id = s.shard_id
+      order by x.epoch desc, x.first_offset desc limit 1) p) n
+  where g.generation = v_current.generation and g.frozen_at is null;
   if not found then
     return false;  -- another instance froze it
   end if;

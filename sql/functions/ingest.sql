@@ -49,6 +49,10 @@ declare
   v_now timestamptz;
   v_slow boolean := p_careful or p_repeats;
   v_odd boolean;
+  v_odd_id uuid[];
+  v_odd_shard int[];
+  v_odd_offset bigint[];
+  v_odd_digest bigint[];
   v_lost_shard int[] := '{}';
   v_lost_offset bigint[] := '{}';
   v_gone boolean[];  -- for each event: whether it is left out. Null: no event is
@@ -148,9 +152,15 @@ begin
     from inbox.record_ids(v_now, v_generation, p_repeats, l_id, l_shard, l_offset, l_digest, f_generation, f_id) n;
     duplicates := cardinality(l_id) - stored;
     if v_odd then
+      -- New ids are not odd, and to look them up in all generations would cost what the filters save.
+      select array_agg(l.id order by l.i), array_agg(l.shard order by l.i), array_agg(l."offset" order by l.i),
+             array_agg(l.digest order by l.i) into v_odd_id, v_odd_shard, v_odd_offset, v_odd_digest
+      from unnest(l_id, l_shard, l_offset, l_digest) with ordinality l(id, shard, "offset", digest, i)
+      join unnest(v_lost_shard, v_lost_offset) x(shard, "offset")
+        on x.shard = l.shard and x."offset" = l."offset";
       conflicts := inbox.handle_duplicates(
-        p_routing_version, l_id, l_shard, l_offset, l_digest, e_shard, e_offset, e_source_id, e_type, e_source,
-        e_subject, e_key, e_payload, e_decoded, e_headers, e_occurred_at, e_kafka_timestamp, e_deliver_at);
+        p_routing_version, v_odd_id, v_odd_shard, v_odd_offset, v_odd_digest, e_shard, e_offset, e_source_id, e_type,
+        e_source, e_subject, e_key, e_payload, e_decoded, e_headers, e_occurred_at, e_kafka_timestamp, e_deliver_at);
     end if;
   end if;
 

@@ -22,7 +22,14 @@ begin
     exit when e.owner is not null or e.due_at <> 'infinity' or e.attempts > 0 or e.last_error is not null
       or e.postponed or e.claims > 0 or e.never_expires or d.events + e.events > p_events
       or lower(e.pending) < upper(d.pending) or upper(e.pending) - lower(d.pending) > 10000;
-    perform from inbox.delivery x where x.delivery_id = e.delivery_id for update skip locked;
+    -- A dead letter between them keeps its place for a replay.
+    exit when exists (
+      select from inbox.dead_letter x
+      where x.handler_id = d.handler_id and x.sequence = d.sequence and x.lane = d.lane
+        and x."offset" >= upper(d.pending) and x."offset" < lower(e.pending));
+    perform from inbox.delivery x
+    where x.delivery_id = e.delivery_id and x.pending = e.pending and x.owner is null and x.due_at = 'infinity'
+    for update skip locked;
     exit when not found;
     d.pending := d.pending + e.pending;
     d.events := d.events + e.events;

@@ -112,6 +112,7 @@ create table inbox.ledger (
 create table inbox.ledger_g1 (like inbox.ledger, primary key (event_id));
 alter table inbox.ledger attach partition inbox.ledger_g1 for values in (1);
 
+-- shards, tops: the positions when it was frozen; its ids came from below. A position that moves back keeps it.
 -- filter_key: random, drawn when the generation was frozen. It names the filter of its ids, so that a filter of a
 -- freeze that a failover or a restore has undone is not taken for another's.
 create table inbox.ledger_generation (
@@ -119,12 +120,14 @@ create table inbox.ledger_generation (
   began_at   timestamptz not null default clock_timestamp(),
   frozen_at  timestamptz,
   filter_key bigint unique,
+  shards     int[],
+  tops       bigint[],
   check ((frozen_at is null) = (filter_key is null))
 );
 create unique index ledger_current on inbox.ledger_generation ((frozen_at is null)) where frozen_at is null;
 insert into inbox.ledger_generation (generation) values (1);
 
--- Filters of frozen generations, in parts: derived, each can be made again. digest: of the part's bits.
+-- Filters of frozen generations, in parts: derived, each can be made again. digest: of the whole filter, in each part.
 create table inbox.ledger_filter (
   filter_key bigint not null references inbox.ledger_generation (filter_key) on delete cascade,
   part       int not null,

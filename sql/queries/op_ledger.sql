@@ -22,7 +22,7 @@ wal as (
 select (select count(*) from generation), (select sum(greatest(reltuples, 0))::bigint from generation),
        (select sum(bytes)::bigint from generation), (select sum(index_bytes)::bigint from generation),
        (select extract(epoch from statement_timestamp() - min(began_at))::bigint from generation),
-       (select count(distinct f.filter_key) from inbox.ledger_filter f),
+       (select count(*) from inbox.ledger_filter f where f.part = 0),
        (select avg((substr(l.event_id::text, 15, 1) not in ('6', '7'))::int)::float8
         from inbox.ledger l where l.ctid < '(8,0)'::tid),
        pg_size_bytes(current_setting('shared_buffers')),

@@ -19,7 +19,8 @@ from (values
   ('local_topic', 'select, insert'), ('local_event', 'select, delete'), ('local_reader', 'select, update'),
   ('ingest_right', 'select, update'),
   ('relay', 'select, update'), ('ledger_trim', 'select, update'),
-  ('ledger_generation', 'select'), ('ledger_filter', 'select, insert'), ('resend_age', 'select, insert, update'),
+  ('ledger_generation', 'select'), ('ledger_filter', 'select, insert, delete'),
+  ('resend_age', 'select, insert, update'),
   ('topic_start', 'select, insert'), ('reading', 'select, insert, update, delete'), ('audit', 'insert'),
   ('migration', 'select'), ('repeatable_migration', 'select')) t(name, privileges)
 cross join lateral unnest(string_to_array(t.privileges, ', ')) p(privilege)

@@ -1,6 +1,7 @@
 #include "cli/shards.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
@@ -15,11 +16,13 @@ using base::ExitCode;
 using operations::Answer;
 using operations::Document;
 
-/// Each row says which database it is from.
+/// Each row and sentence says which database it is from.
 void mark_rows(Document& document, int index) {
   for (auto& member : document) {
+    if (member.is_object()) mark_rows(member, index);
     if (!member.is_array()) continue;
     for (auto& row : member) {
+      if (row.is_string()) row = "shard " + std::to_string(index) + ": " + row.get<std::string>();
       if (!row.is_object()) continue;
       Document marked{{"shard", index}};
       marked.update(row);
@@ -28,8 +31,15 @@ void mark_rows(Document& document, int index) {
   }
 }
 
+/// Ages, times and shares of several databases have a worst, and no sum.
+bool has_no_sum(std::string_view key) {
+  return key.ends_with("seconds") || key.ends_with("_share") || key.ends_with("_per_second") || key.ends_with("_left");
+}
+
 void merge(Document& into, const Document& more) {
-  if (into.is_array() && more.is_array()) {
+  if (into.is_null()) {
+    into = more;
+  } else if (into.is_array() && more.is_array()) {
     into.insert(into.end(), more.begin(), more.end());
   } else if (into.is_number() && more.is_number()) {
     into = into.is_number_float() ? Document(into.get<double>() + more.get<double>())
@@ -43,6 +53,7 @@ void merge(Document& into, const Document& more) {
       if (!into.contains(key)) into[key] = value;
       else if (key == "next") into[key] = nullptr;  // a page has a mark in a single database only
       else if (key == "verdict" && is_worse) into[key] = value;
+      else if (has_no_sum(key) && into[key].is_number() && value.is_number()) into[key] = std::max(into[key], value);
       else merge(into[key], value);
     }
     if (into.contains("is_well")) into["is_well"] = is_well;

@@ -209,7 +209,7 @@ void add_ledger(std::vector<Row<Settings>>& rows) {
   };
   add(number("ledger.generation_ids", 0, 1'000'000'000,
              "The event ids of a generation: once the newest has so many, another begins, and the former is only "
-             "looked up. 0: as many as a quarter of the server's shared_buffers can index. At most 128 generations."),
+             "looked up. 0: as many as a quarter of the server's shared_buffers can index. At least a 128th of all."),
       &Ledger::generation_ids);
   add(size("ledger.filter_bytes", 0, std::int64_t{64} << 30,
            "The most memory for the filters that tell which ids a former generation cannot have: 2 bytes for each id. "

@@ -33,7 +33,7 @@ IngestRight::IngestRight(const config::Settings& settings, const base::Uuid& own
       status_{status},
       log_{log},
       connection_{settings.database, "ingest right", watchdog, log},
-      lease_{owner, 0} {}
+      lease_{owner, 0, {settings.shard.index, settings.shard.of}} {}
 
 IngestRight::~IngestRight() {
   request_stop();

@@ -33,6 +33,7 @@ std::optional<std::string> PoisonSearch::refusal(std::size_t begin, std::size_t 
   part.routing_version = batch_.routing_version;
   part.steps = batch_.steps;
   part.rejected = batch_.rejected;
+  part.suspects = batch_.suspects;
   part.events.assign(batch_.events.begin() + static_cast<std::ptrdiff_t>(begin),
                      batch_.events.begin() + static_cast<std::ptrdiff_t>(end));
   const auto failure = inbox::database_failure_of([&] { inbox::rehearse(connection_, part); });

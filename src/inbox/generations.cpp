@@ -1,6 +1,7 @@
 #include "inbox/generations.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstring>
 
@@ -17,8 +18,10 @@ constexpr std::size_t part_bytes = 1 << 20;
 /// Ids whose blocks are loaded before the first is asked about.
 constexpr std::size_t ahead = 16;
 
-std::int64_t digest_of_part(std::string_view bits) {
-  const std::string hex = base::sha256_hex(bits);
+/// Of a whole filter, as this machine reads it: another byte order has another digest.
+std::int64_t digest_of(std::string_view bits) {
+  const std::string hex =
+      base::sha256_hex(std::string{bits} + (std::endian::native == std::endian::little ? "little" : "big"));
   std::uint64_t out = 0;
   std::from_chars(hex.data(), hex.data() + 16, out, 16);
   return static_cast<std::int64_t>(out);
@@ -83,7 +86,8 @@ std::vector<StoredGeneration> read_generations(Connection& connection) {
   for (const auto& row : connection.access().run(statements::ledger_generations, {}, Effect::reads)) {
     out.push_back({{row[0].as<std::int32_t>(), row[1].as<std::int64_t>()},
                    row[2].as<std::int64_t>(),
-                   row[3].as<std::int32_t>()});
+                   row[3].as<std::int32_t>(),
+                   row[4].as<std::int64_t>()});
   }
   return out;
 }
@@ -102,26 +106,34 @@ std::vector<base::Uuid> read_ids(Connection& connection, std::int32_t generation
 
 std::shared_ptr<IdFilter> read_filter(Connection& connection, const StoredGeneration& generation) {
   std::string bits;
+  std::optional<std::int64_t> digest;  // the same in each part, or two instances have stored different filters
   for (std::int32_t part = 0; part < generation.filter_parts; ++part) {
     const auto rows = connection.access().run(
         statements::ledger_filter_part, pqxx::params{generation.frozen.filter_key, part}, Effect::reads);
     if (rows.empty()) return nullptr;
     const auto bytes = rows[0][1].as<std::basic_string<std::byte>>();
     const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-    if (digest_of_part(text) != rows[0][0].as<std::int64_t>()) return nullptr;
+    if (digest && *digest != rows[0][0].as<std::int64_t>()) return nullptr;
+    digest = rows[0][0].as<std::int64_t>();
     bits += text;
   }
-  return bits.empty() ? nullptr : std::make_shared<IdFilter>(generation.frozen.filter_key, bits);
+  return digest != digest_of(bits) ? nullptr : std::make_shared<IdFilter>(generation.frozen.filter_key, bits);
 }
 
 void store_filter(Connection& connection, std::int64_t filter_key, const IdFilter& filter) {
   const std::string_view bits = filter.bits();
   const auto parts = static_cast<std::int32_t>((bits.size() + part_bytes - 1) / part_bytes);
-  for (std::int32_t part = 0; part < parts; ++part) {
-    const std::string_view piece = bits.substr(static_cast<std::size_t>(part) * part_bytes, part_bytes);
-    connection.access().run(statements::store_filter_part,
-                            pqxx::params{filter_key, part, parts, digest_of_part(piece), pqxx::binary_cast(piece)});
-  }
+  const std::int64_t digest = digest_of(bits);
+  auto& access = connection.access();
+  access.transaction([&](pqxx::work& tx) {
+    access.run_in(tx, statements::delete_other_filter, pqxx::params{filter_key, digest});
+    for (std::int32_t part = 0; part < parts; ++part) {
+      const std::string_view piece = bits.substr(static_cast<std::size_t>(part) * part_bytes, part_bytes);
+      access.run_in(tx, statements::store_filter_part,
+                    pqxx::params{filter_key, part, parts, digest, pqxx::binary_cast(piece)});
+    }
+    return true;
+  });
 }
 
 bool freeze_generation(Connection& connection, std::int64_t ids, const std::optional<std::chrono::milliseconds>& keep) {

@@ -52,6 +52,7 @@ struct StoredGeneration {
   FrozenGeneration frozen;
   std::int64_t blocks = 0;      ///< of its table
   std::int32_t filter_parts = 0;  ///< of its stored filter; 0: none
+  std::int64_t file = 0;          ///< another: its rows have moved (VACUUM FULL)
 };
 /// The newest first.
 std::vector<StoredGeneration> read_generations(Connection& connection);
@@ -62,7 +63,7 @@ std::vector<base::Uuid> read_ids(Connection& connection, std::int32_t generation
 
 /// The stored filter of a generation; null: a part is missing or damaged.
 std::shared_ptr<IdFilter> read_filter(Connection& connection, const StoredGeneration& generation);
-/// Stores a filter in parts, unless the generation is gone.
+/// Stores a filter in parts, in place of another of this generation, unless the generation is gone.
 void store_filter(Connection& connection, std::int64_t filter_key, const IdFilter& filter);
 
 /// Begins another generation if it is due: the present one has `ids` ids (0: its index is a quarter of shared_buffers),

@@ -1,6 +1,7 @@
 #include "inbox/id_filter.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace inboxd::inbox {
@@ -40,7 +41,7 @@ std::uint64_t IdFilter::hash(const base::Uuid& id) const {
   std::memcpy(&high, id.bytes.data(), sizeof high);
   std::memcpy(&low, id.bytes.data() + sizeof high, sizeof low);
   // Two rounds with the key on both sides: an id alone tells neither its block nor its bits.
-  const std::uint64_t first = fold(high ^ key_, low ^ 0x9e3779b97f4a7c15);
+  const std::uint64_t first = fold(high ^ key_, low ^ std::rotl(key_, 32) ^ 0x9e3779b97f4a7c15);
   return fold(first ^ key_ ^ low, 0xd6e8feb86659fd93 ^ (key_ << 1 | 1));
 }
 

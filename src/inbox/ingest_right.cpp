@@ -22,12 +22,12 @@ RecordedShard record_shard(Connection& connection, const RecordedShard& configur
 }
 
 bool take_ingest_right(Connection& connection, const IngestLease& lease, std::chrono::milliseconds length) {
-  const pqxx::params parameters{lease.owner.text(), lease.fence, length.count()};
+  const pqxx::params parameters{lease.owner.text(), lease.fence, length.count(), lease.shard.index, lease.shard.of};
   return !connection.access().run(statements::ingest_right_take, parameters).empty();
 }
 
 bool renew_ingest_right(Connection& connection, const IngestLease& lease, std::chrono::milliseconds length) {
-  const pqxx::params parameters{lease.owner.text(), lease.fence, length.count()};
+  const pqxx::params parameters{lease.owner.text(), lease.fence, length.count(), lease.shard.index, lease.shard.of};
   return !connection.access().run(statements::ingest_right_renew, parameters).empty();
 }
 

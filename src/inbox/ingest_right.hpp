@@ -23,8 +23,9 @@ RecordedShard record_shard(Connection& connection, const RecordedShard& configur
 struct IngestLease {
   base::Uuid owner;
   std::int64_t fence = 0;
+  RecordedShard shard{};  ///< as the owner is configured
 };
-/// False: another process has it.
+/// False: another process has it, or the schema belongs to another shard by now.
 bool take_ingest_right(Connection& connection, const IngestLease& lease, std::chrono::milliseconds length);
 /// False: it was lost.
 bool renew_ingest_right(Connection& connection, const IngestLease& lease, std::chrono::milliseconds length);

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 constexpr int max_blocks = 1024;  // 8 MiB: about 110,000 ids
 constexpr auto long_batch = 1s;
 constexpr auto short_batch = 250ms;
-constexpr auto retry_pinned = 1h;
+constexpr std::chrono::minutes retry_pinned{60}, retry_locked{10}, retry_none{0};
 /// A block of 8 KiB has no more rows of the ledger.
 constexpr std::int64_t max_ids_per_block = 107;
 
@@ -50,9 +50,10 @@ void Generations::turn_over() {
   turn_.beat();
   if (inbox::freeze_generation(connection_, settings_.generation_ids, time)) log_.info("maintenance.ledger_frozen", {});
   if (!time || Clock::now() < next_try_) return;
+  next_try_ = Clock::now() + retry_locked;  // used if it throws: each try holds up batches for half a second
   turn_.run_batches([&] {
     const auto dropped = inbox::drop_generation(connection_, *time);
-    if (dropped.pinned > 0) next_try_ = Clock::now() + retry_pinned;
+    next_try_ = Clock::now() + (dropped.pinned > 0 ? retry_pinned : retry_none);
     if (dropped.generation) log_.info("maintenance.ids_trimmed", {{"ids", dropped.ids}});
     return dropped.generation.has_value();
   });
@@ -118,6 +119,14 @@ bool Generations::make_on() {
   making_->next_block = end;
   blocks_ = next_blocks(blocks_, Clock::now() - began);
   if (end < of.blocks) return true;
+  // Moved rows may have been passed over.
+  const auto now = inbox::read_generations(connection_);
+  if (std::none_of(now.begin(), now.end(), [&](const auto& one) {
+        return one.frozen.filter_key == of.frozen.filter_key && one.file == of.file;
+      })) {
+    making_.reset();
+    return false;
+  }
   inbox::store_filter(connection_, of.frozen.filter_key, *making_->filter);
   log_.info("maintenance.filter_made", {{"bytes", making_->filter->bytes()}});
   filters_.put(of.frozen.filter_key, std::move(making_->filter));

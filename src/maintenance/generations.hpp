@@ -58,7 +58,7 @@ class Generations final {
   std::set<std::int64_t> damaged_;  ///< keys of filters whose stored parts do not match their digests: made again
   bool left_out_ = false;           ///< filters, for want of memory; logged once
   int blocks_ = 64;                 ///< of the next batch
-  Clock::time_point next_try_{};    ///< to drop a generation, after a position kept it
+  Clock::time_point next_try_{};    ///< to drop a generation, after a position or a lock kept it
   mutable base::Mutex mutex_;
   config::Keep keep_ GUARDED_BY(mutex_);
 };

@@ -5,13 +5,14 @@
 // again.
 
 #ifdef LARGE
+#define IDS 2
 #define BATCHES 3
 #define FREEZES 3
 #else
+#define IDS 1
 #define BATCHES 2
 #define FREEZES 2
 #endif
-#define IDS 2
 #define GENERATIONS 4
 #define BIT(i) (1 << (i))
 
@@ -48,7 +49,7 @@ proctype Ingester(byte me) {
        g = 0
      }
      atomic {
-       if :: id = 1 :: id = 2 fi;
+       if :: id = 1 :: IDS > 1 -> id = IDS fi;
        suspects = 0;
        for (g : 1 .. GENERATIONS) {
          if

@@ -162,7 +162,7 @@ TEST_CASE("each role has exactly the rights of its row, table by table") {
         "ingest_right: ingest select update, reader select, worker select\n"
         "instance: ingest insert select update, reader select, worker delete insert select update\n"
         "ledger: ingest insert select update(received_at), reader select, worker select update(received_at)\n"
-        "ledger_filter: ingest select, reader select, worker insert select\n"
+        "ledger_filter: ingest select, reader select, worker delete insert select\n"
         "ledger_generation: ingest select, reader select, worker select\n"
         "ledger_trim: ingest select, reader select, worker select update\n"
         "local_event: ingest delete insert select, reader select, worker select\n"
