@@ -17,7 +17,7 @@ std::vector<Writer> State::storing() {
                  "{20,21}", "{1,2}", numbers(at), "{20,21}", ids, nulls, "{Happened,Happened}", nulls, nulls, nulls,
                  nulls, nulls, nulls, nulls, nulls, nulls, "{" + handler_ + "," + single_ + "}", numbers(at),
                  "{\"{[20,22)}\",\"{[20,22)}\"}", "{2,2}", "{60000,0}", "{" + at + ",null}", "{7,0}", nulls, none, none,
-                 none, none, none, none, none, none, none, none, none, none}};
+                 none, none, none, none, none, none, none, none, none, none, none, none}};
   };
   return {
       {"ingest", [=](int place) { return Steps{ingest(place)}; }},
