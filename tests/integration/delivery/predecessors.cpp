@@ -8,20 +8,20 @@ using namespace inboxd::support;
 
 namespace {
 
-/// A lease of each kind until tomorrow: of two sequences, of two deliveries, of a trial, of calls, of local events and
-/// of the outbox.
+/// A lease of each kind, for less than the hour that a lease may last: of two sequences, of two deliveries, of a trial,
+/// of calls, of local events and of the outbox.
 void lease_all(Inbox& inbox, const std::string& owner, std::int32_t handler, int number) {
-  const std::string text = "'" + owner + "'::uuid", tomorrow = "now() + interval '1 day'";
+  const std::string text = "'" + owner + "'::uuid", later = "now() + interval '50 min'";
   const std::string id = std::to_string(handler), n = std::to_string(number);
   inbox.database().run(
       "insert into inbox.sequence (handler_id, sequence, owner, fence, leased_until) select " + id + ", s, " + text +
-      ", 7, " + tomorrow + " from generate_series(" + n + " * 10, " + n + " * 10 + 1) s; "
+      ", 7, " + later + " from generate_series(" + n + " * 10, " + n + " * 10 + 1) s; "
       "insert into inbox.delivery (handler_id, shard_id, pending, events, claims, fence, owner, due_at, "
       "received_from, received_to) select " + id + ", 1, int8multirange(int8range(o, o + 1)), 1, 1, 7, " + text + ", " +
-      tomorrow + ", now(), now() from generate_series(" + n + " * 10, " + n + " * 10 + 1) o; "
+      later + ", now(), now() from generate_series(" + n + " * 10, " + n + " * 10 + 1) o; "
       "insert into inbox.handler_limit values (" + id + ") on conflict do nothing; "
       "insert into inbox.call_share (handler_id, owner, calls, wanted, served_at, leased_until) values (" + id + ", " +
-      text + ", 1, 1, now(), " + tomorrow + ")");
+      text + ", 1, 1, now(), " + later + ")");
 }
 void lease_single_rights(Inbox& inbox, const std::string& owner) {
   inbox.database().run(
