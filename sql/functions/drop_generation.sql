@@ -28,13 +28,7 @@ begin
     for update skip locked
   loop
     continue when to_regclass(format('inbox.ledger_g%s', v_old.generation)) is null;
-    if exists (
-      select from unnest(v_old.shards, v_old.tops) t(shard, top)
-      cross join lateral (
-        select x.next_offset from inbox.position x where x.shard_id = t.shard
-        order by x.epoch desc, x.first_offset desc limit 1) p
-      where p.next_offset < t.top)
-    then
+    if inbox.has_moved_back(v_old.shards, v_old.tops) then
       pinned := pinned + 1;
       continue;
     end if;
@@ -42,13 +36,7 @@ begin
     execute format(v_forget, v_name) using '-infinity'::timestamptz;
     perform pg_advisory_xact_lock(1768841848, 'inbox.routing'::regclass::oid::int);
     perform from inbox.shard s where s.shard_id = any (v_old.shards) order by s.shard_id for share;
-    if exists (
-      select from unnest(v_old.shards, v_old.tops) t(shard, top)
-      cross join lateral (
-        select x.next_offset from inbox.position x where x.shard_id = t.shard
-        order by x.epoch desc, x.first_offset desc limit 1) p
-      where p.next_offset < t.top)
-    then
+    if inbox.has_moved_back(v_old.shards, v_old.tops) then
       raise exception 'the position of a partition moved back while a generation of the ledger was dropped'
         using errcode = 'serialization_failure';
     end if;

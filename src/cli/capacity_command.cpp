@@ -62,7 +62,7 @@ std::string text_of(const operations::Capacity& capacity, const Look& look) {
                               (capacity.databases == 1 ? " database" : " databases"));
   sheet.add("WAL", bytes_of(capacity.wal_bytes_per_second) + " a second");
   sheet.add("disk", bytes_of(capacity.disk_bytes_per_day) + " a day, " + bytes_of(capacity.disk_bytes) + " in all");
-  sheet.add("index of ids", bytes_of(capacity.id_index) + ", best in shared_buffers");
+  sheet.add("index of ids", bytes_of(capacity.id_index) + " on disk");
   std::string out = sheet.text(look);
   for (const std::string& advice : capacity.advice) out += "advice: " + advice + "\n";
   return out;

@@ -34,6 +34,8 @@ constexpr double wal_per_row = 150;
 constexpr double event_bytes = 150;
 constexpr double id_bytes = 125;
 constexpr double id_index_bytes = 40;
+/// Of a filter, in each instance.
+constexpr double id_filter_bytes = 2;
 constexpr double outcome_bytes = 1;
 /// Dead rows and their space until vacuum.
 constexpr double slack = 1.1;
@@ -66,8 +68,7 @@ void advise(const Load& load, Capacity& out) {
                          " databases: one server of this size cannot store it; divide the topics, or shard by key");
   }
   if (out.id_index > large_index) {
-    out.advice.push_back("shared_buffers of the size of the ids' index, or ids in the order of time (UUIDv7), or a "
-                         "shorter retention.ledger; max_wal_size and checkpoint_timeout raised");
+    out.advice.push_back("ledger.filter_bytes of 2 bytes for each id that is kept, or a shorter retention.ledger");
   }
   if (load.payload >= compressed_from && !load.has_lz4) {
     out.advice.push_back("alter database NAME set default_toast_compression = lz4: PostgreSQL's default takes five "
@@ -103,7 +104,8 @@ Capacity capacity_of(const Load& load) {
   out.disk_bytes_per_day = per_day * (of_event + of_id);
   out.disk_bytes = per_day * (load.keep_days * of_event + load.keep_ids_days * of_id);
   out.id_index = per_day * load.keep_ids_days * id_index_bytes;
-  out.daemon_memory = base_memory + memory_of_queues + load.handlers * memory_per_handler;
+  out.daemon_memory = base_memory + memory_of_queues + load.handlers * memory_per_handler +
+                      per_day * load.keep_ids_days * id_filter_bytes;
   out.instances = count_for(out.daemon_cores, load.instance_cores * usable);
   out.databases = std::max(count_for(out.database_cores, load.database_cores * usable),
                            count_for(out.wal_bytes_per_second, max_wal_per_second));

@@ -27,7 +27,7 @@ struct Capacity {
   double disk_bytes_per_day = 0;     ///< until retention begins to delete
   double disk_bytes = 0;             ///< once it deletes
   double daemon_memory = 0;          ///< bytes, of an instance
-  double id_index = 0;               ///< bytes of shared_buffers that the ids want
+  double id_index = 0;               ///< bytes on disk; a quarter of shared_buffers serves its newest part
   int instances = 1;
   int databases = 1;
   std::vector<std::string> advice;

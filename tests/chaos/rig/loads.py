@@ -102,6 +102,7 @@ kafka: {{brokers: "{rig.brokers.bootstrap}", group: chaos}}
 topics: [{{name: plain}}, {{name: keyed}}, {{name: outgoing}}]
 handler_defaults: {{lease: 6s, deadline: 5s, max_crashes: 1000}}
 outbox: {{lease: 5s}}
+ledger: {{generation_ids: 2000}}
 shutdown: {{drain: 5s}}
 log: {{format: json}}
 handlers:
