@@ -2,9 +2,12 @@
 
 #include <stdexcept>
 
+#include "base/heartbeat.hpp"
+#include "base/stop_signal.hpp"
 #include "inbox/database_error.hpp"
 #include "inbox/migrations.hpp"
 #include "inbox/upkeep.hpp"
+#include "maintenance/generations.hpp"
 
 namespace inboxd::bench {
 
@@ -112,6 +115,20 @@ MeasuredRun InProcessInbox::ingest(const Load& load, Counts* counts) {
   if (sum.stored + sum.duplicates != run.events) throw std::runtime_error{"ingest: events are missing"};
   if (counts != nullptr) *counts = sum;
   return run;
+}
+
+double make_filters(inbox::Connection& connection, inbox::LedgerFilters& filters) {
+  config::Settings settings;
+  settings.ledger.filter_bytes = std::size_t{8} << 30;
+  base::Heartbeat heartbeat;
+  base::StopSignal stop;
+  base::Logger log{base::LogLevel::warn, base::LogFormat::text};
+  maintenance::Turn turn{heartbeat, stop};
+  maintenance::Generations generations{settings, filters, connection, turn, log};
+  const auto began = std::chrono::steady_clock::now();
+  turn.begin(began + std::chrono::hours{1});
+  generations.load_filters();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
 }  // namespace inboxd::bench

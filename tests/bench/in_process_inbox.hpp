@@ -66,4 +66,7 @@ std::vector<config::Handler> noop_handlers(int count, const std::string& topic);
 /// Replaces the schema by an empty, migrated schema.
 void fresh_schema(inbox::Connection& connection, PostgresSession& session, int days_ahead);
 
+/// Of all frozen generations, as maintenance makes them. Returns the seconds.
+double make_filters(inbox::Connection& connection, inbox::LedgerFilters& filters);
+
 }  // namespace inboxd::bench

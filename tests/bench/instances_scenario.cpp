@@ -104,9 +104,9 @@ InstancesRun run_instances(OrderBench& bench, const DaemonSettings& settings, in
 }
 
 DaemonSettings settings_of(const OrderBench& bench, const std::string& mode) {
-  DaemonSettings out = bench.settings(mode, "concurrency: 2, events_per_call: 500");
-  if (mode == "batch") out.handler_keys += ", batch: {every: 1s}";
-  return out;
+  const bool is_batch = mode == "batch";
+  return bench.settings(mode, is_batch ? "concurrency: 2, batch: {max_events: 500, every: 1s}"
+                                       : "concurrency: 2, events_per_call: 500");
 }
 
 /// The event of which more sessions wait with more instances; the first lock that a further instance would meet.

@@ -1,17 +1,13 @@
 // A ledger with many random ids: generations with filters, against an empty ledger and against a single generation.
-#include <cstdlib>
+#include <algorithm>
 
-#include "base/heartbeat.hpp"
-#include "base/stop_signal.hpp"
 #include "in_process_inbox.hpp"
-#include "maintenance/generations.hpp"
+#include "inbox/generations.hpp"
 #include "postgres_session.hpp"
 #include "scenarios.hpp"
 
 namespace inboxd::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr const char* topic = "bench";
 /// Of an index with random ids.
@@ -41,21 +37,6 @@ std::int64_t fill_generations(inbox::Connection& connection, PostgresSession& se
     inbox::freeze_generation(connection, 0, std::chrono::hours{24});
   }
   return generations;
-}
-
-/// As maintenance makes them. Returns the seconds.
-double make_filters(inbox::Connection& connection, inbox::LedgerFilters& filters) {
-  config::Settings settings;
-  settings.ledger.filter_bytes = std::size_t{8} << 30;
-  base::Heartbeat heartbeat;
-  base::StopSignal stop;
-  base::Logger log{base::LogLevel::warn, base::LogFormat::text};
-  maintenance::Turn turn{heartbeat, stop};
-  maintenance::Generations generations{settings, filters, connection, turn, log};
-  const auto began = Clock::now();
-  turn.begin(began + std::chrono::hours{1});
-  generations.load_filters();
-  return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
 std::string wal_text(const MeasuredRun& run) {

@@ -58,9 +58,9 @@ void fill(const Options& options, const std::string& database_url) {
       "convert_to(n::text, 'UTF8'), convert_to(repeat('x', 100), 'UTF8'), at, at, at "
       "from generate_series(0, EVENTS - 1) n, lateral (select TIME(n) as at) t",
 
-      "insert into inbox.ledger (event_id, shard_id, \"offset\", digest, received_at) "
-      "select inbox.bench_id(n), inbox.bench_shard(n % PARTITIONS), n / PARTITIONS, n, TIME(n) "
-      "from generate_series(0, EVENTS - 1) n",
+      "insert into inbox.ledger (event_id, shard_id, generation, \"offset\", digest, received_at) "
+      "select inbox.bench_id(n), inbox.bench_shard(n % PARTITIONS), generation, n / PARTITIONS, n, TIME(n) "
+      "from inbox.routing, generate_series(0, EVENTS - 1) n",
 
       "insert into inbox.outcome (handler_id, shard_id, offsets, outcome, attempts, finished_at) "
       "select HANDLER, shard_id, int8multirange(int8range(o, o + 500)), 'done', 1, TIME(o * PARTITIONS) "

@@ -23,19 +23,30 @@ void add_old_rows(PostgresSession& session, std::int64_t count) {
       "create table inbox.event_20200101 partition of inbox.event for values from ('2020-01-01 00:00:00+00') to "
       "('2020-01-02 00:00:00+00'); "
       "insert into inbox.shard (shard_id, topic, partition) values (2147483647, 'old', 0)");
-  const std::string series = " from generate_series(1, " + std::to_string(count) + ") i";
-  session.run("insert into inbox.ledger select gen_random_uuid(), 2147483647, 1, i, i, '2020-01-01'" + series);
+  const std::string numbers = "generate_series(1, " + std::to_string(count) + ") i";
+  session.run(
+      "insert into inbox.ledger (event_id, shard_id, generation, \"offset\", digest, received_at) "
+      "select gen_random_uuid(), 2147483647, generation, i, i, '2020-01-01' from inbox.routing, " +
+      numbers);
   session.run(
       "insert into inbox.event (shard_id, \"offset\", event_id, event_type, payload, received_at) select 2147483647, "
-      "i, gen_random_uuid(), 'Happened', decode(repeat('61', 256), 'hex'), '2020-01-01 12:00:00+00'" +
-      series);
+      "i, gen_random_uuid(), 'Happened', decode(repeat('61', 256), 'hex'), '2020-01-01 12:00:00+00' from " +
+      numbers);
   session.run("vacuum analyze inbox.ledger");
   session.run("vacuum analyze inbox.event_20200101");
   session.run("checkpoint");
 }
 
+/// The ids so far are a generation of the past, with its filter.
+void freeze(inbox::Connection& connection, PostgresSession& session, inbox::LedgerFilters& filters) {
+  session.run("update inbox.ledger_generation set began_at = '2020-01-01'");
+  if (!inbox::freeze_generation(connection, 0, std::chrono::hours{1})) throw std::runtime_error{"purge: no freeze"};
+  session.run("update inbox.ledger_generation set frozen_at = '2020-01-02' where frozen_at is not null");
+  make_filters(connection, filters);
+}
+
 /// The daemon's own tasks, turn after turn, until nothing is left. Returns the seconds that they took.
-double purge(inbox::Connection& connection) {
+double purge(inbox::Connection& connection, inbox::LedgerFilters& filters) {
   config::Settings settings;
   config::Topic old;
   old.name = "old";
@@ -46,7 +57,6 @@ double purge(inbox::Connection& connection) {
   base::Logger log{base::LogLevel::warn, base::LogFormat::text};
   maintenance::Turn turn{heartbeat, stop};
   maintenance::Cleanup cleanup{settings, connection, turn, log};
-  inbox::LedgerFilters filters;
   maintenance::Generations generations{settings, filters, connection, turn, log};
   const auto began = Clock::now();
   bool has_more = true;
@@ -70,14 +80,18 @@ void measure_purge(const Options& options, Report& report) {
     InProcessInbox local_inbox{options, database.url(), topic, options.handlers};
     PostgresSession session{database.url()};
     add_old_rows(session, options.events);
-    const MeasuredRun alone = local_inbox.ingest({.seed = 1});
+    inbox::LedgerFilters filters;
+    freeze(*local_inbox.connect("maintenance"), session, filters);
+    const MeasuredRun alone = local_inbox.ingest({.seed = 1, .filters = &filters});
     report.run("alone", alone);
     double seconds = 0;
-    std::thread purging{[&, connection = local_inbox.connect("maintenance")] { seconds = purge(*connection); }};
-    const MeasuredRun beside = local_inbox.ingest({.seed = 2});
+    std::thread purging{
+        [&, connection = local_inbox.connect("maintenance")] { seconds = purge(*connection, filters); }};
+    const MeasuredRun beside = local_inbox.ingest({.seed = 2, .filters = &filters});
     purging.join();
     report.run("beside a purge", beside);
-    const MeasuredRun after = local_inbox.ingest({.seed = 3});  // the ledger grows: a later run is slower by itself
+    // The ledger grows: a later run is slower by itself.
+    const MeasuredRun after = local_inbox.ingest({.seed = 3, .filters = &filters});
     report.run("alone, after", after);
     report.note("the purge took " + fixed(seconds, 1) + " s, the ingest beside it " + fixed(beside.seconds, 1) + " s");
     const auto left = session.number("select count(*) from inbox.event where shard_id = 2147483647") +
