@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 
 #include "base/sha256.hpp"
 #include "inbox/connection_access.hpp"
@@ -15,8 +16,6 @@ namespace {
 using Effect = Connection::Access::Effect;
 
 constexpr std::size_t part_bytes = 1 << 20;
-/// Ids whose blocks are loaded before the first is asked about.
-constexpr std::size_t ahead = 16;
 
 /// Of a whole filter, as this machine reads it: another byte order has another digest.
 std::int64_t digest_of(std::string_view bits) {
@@ -25,15 +24,6 @@ std::int64_t digest_of(std::string_view bits) {
   std::uint64_t out = 0;
   std::from_chars(hex.data(), hex.data() + 16, out, 16);
   return static_cast<std::int64_t>(out);
-}
-
-void add_suspects(const IdFilter& filter, std::int32_t generation, const std::vector<event::Event>& events,
-                  std::vector<Suspect>& out) {
-  for (std::size_t i = 0; i < std::min(ahead, events.size()); ++i) filter.prefetch(events[i].event_id);
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    if (i + ahead < events.size()) filter.prefetch(events[i + ahead].event_id);
-    if (filter.may_have(events[i].event_id)) out.push_back({generation, events[i].event_id});
-  }
 }
 
 }  // namespace
@@ -71,12 +61,11 @@ std::size_t LedgerFilters::count() const {
 std::vector<Suspect> LedgerFilters::suspects(const std::vector<FrozenGeneration>& frozen,
                                              const std::vector<event::Event>& events) const {
   std::vector<Suspect> out;
+  std::vector<base::Uuid> ids;
+  if (!frozen.empty()) std::ranges::transform(events, std::back_inserter(ids), &event::Event::event_id);
   for (const FrozenGeneration& one : frozen) {
-    if (const auto filter = find(one.filter_key)) {
-      add_suspects(*filter, one.generation, events, out);
-    } else {
-      for (const event::Event& event : events) out.push_back({one.generation, event.event_id});
-    }
+    const auto filter = find(one.filter_key);
+    for (const base::Uuid& id : filter ? filter->may_have(ids) : ids) out.push_back({one.generation, id});
   }
   return out;
 }

@@ -8,6 +8,8 @@ namespace inboxd::inbox {
 namespace {
 
 constexpr std::int64_t ids_per_block = 16;  // of 256 bits
+/// Ids whose blocks are loaded before the first is asked about.
+constexpr std::size_t ahead = 24;
 
 /// Odd numbers, one for each word, so that the bits of an id differ between words (as in Apache Parquet's filters).
 constexpr std::array<std::uint32_t, 8> salts{0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
@@ -49,27 +51,41 @@ std::size_t IdFilter::place_of(std::uint64_t hash) const {
   return static_cast<std::size_t>((hash >> 32) * blocks_.size() >> 32);
 }
 
-IdFilter::Words IdFilter::mask_of(std::uint64_t hash) {
-  const auto low = static_cast<std::uint32_t>(hash);
-  Words out;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::uint32_t{1} << (low * salts[i] >> 27);
-  return out;
+/// Of a word in the block of an id: 0 to 31.
+std::uint32_t IdFilter::bit_of(std::uint64_t hash, std::size_t word) {
+  return static_cast<std::uint32_t>(hash) * salts[word] >> 27;
 }
 
 void IdFilter::add(const base::Uuid& id) {
   const std::uint64_t h = hash(id);
   Block& block = blocks_[place_of(h)];
-  const Words mask = mask_of(h);
-  for (std::size_t i = 0; i < mask.size(); ++i) block.words[i] |= mask[i];
+  for (std::size_t i = 0; i < block.words.size(); ++i) block.words[i] |= std::uint32_t{1} << bit_of(h, i);
 }
 
-bool IdFilter::may_have(const base::Uuid& id) const {
-  const std::uint64_t h = hash(id);
-  const Block& block = blocks_[place_of(h)];
-  const Words mask = mask_of(h);
-  std::uint32_t missing = 0;
-  for (std::size_t i = 0; i < mask.size(); ++i) missing |= mask[i] & ~block.words[i];
-  return missing == 0;
+/// Four words decide about nearly every strange id, and a branch for each word would cost more than the four.
+bool IdFilter::has_bits_of(std::uint64_t hash) const {
+  const Block& block = blocks_[place_of(hash)];
+  std::uint32_t has = 1;
+  for (std::size_t i = 0; i < 4; ++i) has &= block.words[i] >> bit_of(hash, i);
+  if ((has & 1) == 0) return false;
+  for (std::size_t i = 4; i < 8; ++i) has &= block.words[i] >> bit_of(hash, i);
+  return (has & 1) != 0;
+}
+
+bool IdFilter::may_have(const base::Uuid& id) const { return has_bits_of(hash(id)); }
+
+std::vector<base::Uuid> IdFilter::may_have(const std::vector<base::Uuid>& ids) const {
+  std::vector<std::uint64_t> hashes;
+  hashes.reserve(ids.size());
+  for (const base::Uuid& id : ids) hashes.push_back(hash(id));
+  const auto load = [&](std::size_t i) { __builtin_prefetch(&blocks_[place_of(hashes[i])]); };
+  std::vector<base::Uuid> out;
+  for (std::size_t i = 0; i < std::min(ahead, ids.size()); ++i) load(i);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i + ahead < ids.size()) load(i + ahead);
+    if (has_bits_of(hashes[i])) out.push_back(ids[i]);
+  }
+  return out;
 }
 
 }  // namespace inboxd::inbox

@@ -21,8 +21,8 @@ class IdFilter final {
 
   void add(const base::Uuid& id);
   bool may_have(const base::Uuid& id) const;
-  /// Loads the block of an id that `may_have` is asked about soon.
-  void prefetch(const base::Uuid& id) const { __builtin_prefetch(&blocks_[place_of(hash(id))]); }
+  /// The ids that it may have, in their order. Faster than one by one: their blocks are loaded ahead.
+  std::vector<base::Uuid> may_have(const std::vector<base::Uuid>& ids) const;
 
   std::size_t bytes() const { return blocks_.size() * sizeof(Block); }
   /// As the filter is stored, in the byte order of this machine.
@@ -30,14 +30,14 @@ class IdFilter final {
   static std::size_t bytes_for(std::int64_t ids);
 
  private:
-  using Words = std::array<std::uint32_t, 8>;
   struct alignas(32) Block {
-    Words words{};
+    std::array<std::uint32_t, 8> words{};
   };
 
   std::uint64_t hash(const base::Uuid& id) const;
   std::size_t place_of(std::uint64_t hash) const;
-  static Words mask_of(std::uint64_t hash);
+  bool has_bits_of(std::uint64_t hash) const;
+  static std::uint32_t bit_of(std::uint64_t hash, std::size_t word);
 
   std::uint64_t key_;
   std::vector<Block> blocks_;
