@@ -57,14 +57,6 @@ bool is_own_folder(const std::filesystem::path& folder) {
          (found.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-std::string random_key() {
-  std::array<char, key_bytes> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    throw std::system_error{errno, std::generic_category(), "getrandom"};
-  }
-  return base::hex({bytes.data(), bytes.size()});
-}
-
 /// Replaces the file. False: it cannot be written there.
 bool write_file(const std::filesystem::path& file, const std::string& text) {
   ::unlink(file.c_str());
@@ -87,6 +79,14 @@ std::string read_file(const std::filesystem::path& file) {
 
 }  // namespace
 
+std::string random_page_key() {
+  std::array<char, key_bytes> bytes{};
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    throw std::system_error{errno, std::generic_category(), "getrandom"};
+  }
+  return base::hex({bytes.data(), bytes.size()});
+}
+
 config::AdminUi rights_of_page(const config::Admin& settings) {
   if (settings.ui != config::AdminUi::automatic) return settings.ui;
   return settings.token.empty() ? config::AdminUi::read_only : config::AdminUi::full;
@@ -99,7 +99,7 @@ PageKey::~PageKey() {
 
 std::string PageKey::write(const config::Admin& settings) {
   if (settings.listen == "off" || settings.ui == config::AdminUi::off) return "";
-  const std::string key = random_key();
+  const std::string key = random_page_key();
   std::string tried;
   for (const auto& folder : folders_of(settings)) {
     ::mkdir(folder.c_str(), 0700);  // it may exist

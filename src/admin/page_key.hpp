@@ -7,6 +7,9 @@
 
 namespace inboxd::admin {
 
+/// A key that cannot be guessed, as hexadecimal digits.
+std::string random_page_key();
+
 /// The way into the page without a set-up: a random key that a running daemon keeps in a file, which only its own user
 /// and root may read. The file goes away with this object. After a crash the next start replaces it.
 class PageKey final {

@@ -1,13 +1,13 @@
 #include "cli/shards.hpp"
 
 #include <algorithm>
+#include <future>
 #include <string_view>
 #include <utility>
 
 #include "base/text.hpp"
 #include "cli/operator.hpp"
 #include "config/shard_files.hpp"
-#include "daemon/load_configuration.hpp"
 
 namespace inboxd::cli {
 namespace {
@@ -36,11 +36,25 @@ bool has_no_sum(std::string_view key) {
   return key.ends_with("seconds") || key.ends_with("_share") || key.ends_with("_per_second") || key.ends_with("_left");
 }
 
+/// How far a search went, which is as far as the databases went together.
+bool is_search_end(std::string_view key) { return key == "back_to" || key == "next_until"; }
+
+/// The time by which a list of such rows is newest first; empty: another order.
+std::string time_in(const Document& row) {
+  for (const char* const key : {"received_at", "died_at", "occurred_at"}) {
+    const auto found = row.is_object() ? row.find(key) : row.end();
+    if (found != row.end() && found->is_string()) return found->get<std::string>();
+  }
+  return "";
+}
+
 void merge(Document& into, const Document& more) {
   if (into.is_null()) {
     into = more;
   } else if (into.is_array() && more.is_array()) {
     into.insert(into.end(), more.begin(), more.end());
+    std::stable_sort(into.begin(), into.end(),
+                     [](const Document& one, const Document& other) { return time_in(one) > time_in(other); });
   } else if (into.is_number() && more.is_number()) {
     into = into.is_number_float() ? Document(into.get<double>() + more.get<double>())
                                   : Document(into.get<std::int64_t>() + more.get<std::int64_t>());
@@ -53,7 +67,9 @@ void merge(Document& into, const Document& more) {
       if (!into.contains(key)) into[key] = value;
       else if (key == "next") into[key] = nullptr;  // a page has a mark in a single database only
       else if (key == "verdict" && is_worse) into[key] = value;
+      else if (key == "complete") into[key] = into[key] == true && value == true;
       else if (has_no_sum(key) && into[key].is_number() && value.is_number()) into[key] = std::max(into[key], value);
+      else if (is_search_end(key) && into[key].is_string() && value.is_string()) into[key] = std::max(into[key], value);
       else merge(into[key], value);
     }
     if (into.contains("is_well")) into["is_well"] = is_well;
@@ -71,16 +87,10 @@ Answer only_one(std::vector<ShardAnswer>& answers) {
   return std::move(chosen.answer);
 }
 
-/// `needs_secret`: of the operation.
-std::optional<ShardAnswer> ask(const Session& session, const std::string& file,
-                               const operations::Operation& operation, const operations::Arguments& arguments,
-                               const config::NeedsSecret& needs_secret) {
-  Session own = session;
-  own.config_file = file;
-  const auto loaded = own.load_with(needs_secret);
-  if (!loaded) return std::nullopt;
-  Operator worker{own, operation, loaded->settings, nullptr};
-  return ShardAnswer{loaded->settings.shard.index, worker.ask(arguments)};
+bool is_about_one(const operations::Operation& operation) {
+  return std::ranges::any_of(operation.parameters, [](const operations::Parameter& parameter) {
+    return parameter.place == operations::Parameter::Place::word;
+  });
 }
 
 }  // namespace
@@ -100,45 +110,79 @@ Answer merged(std::vector<ShardAnswer> answers, bool is_about_one) {
   return out;
 }
 
-ExitCode read_shards(const Session& session, const operations::Operation& operation,
-                     const operations::Arguments& arguments, Presenter presenter,
-                     const config::NeedsSecret& needs_secret) {
+std::optional<std::vector<Shard>> load_shards(const Session& session, const config::NeedsSecret& needs_secret) {
   const auto files = config::shard_files(session.shards_file);
   if (!files) {
     session.say(files.problem().message);
-    return ExitCode::configuration;
+    return std::nullopt;
   }
-  std::vector<ShardAnswer> answers;
-  auto worst = ExitCode::done;
+  std::vector<Shard> out;
   for (const std::string& file : files.value()) {
-    auto one = ask(session, file, operation, arguments, needs_secret);
-    if (!one) return ExitCode::configuration;
-    const bool has_answered = one->answer.code == ExitCode::done || one->answer.code == ExitCode::no;
-    if (!has_answered || (!one->answer.message.empty() && operation.not_one == nullptr)) {
-      session.say("shard " + std::to_string(one->index) + " (" + file + "): " + one->answer.message);
+    Session own = session;
+    own.config_file = file;
+    auto loaded = own.load_with(needs_secret);
+    if (!loaded) return std::nullopt;
+    out.push_back({file, std::move(loaded->settings)});
+  }
+  return out;
+}
+
+ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, const operations::Operation& operation,
+                        const operations::Arguments& arguments) {
+  Session quiet = session;
+  quiet.output.messages_are_seen = false;  // threads cannot share a line of progress
+  std::vector<std::future<Answer>> asked;
+  for (const Shard& shard : shards) {
+    asked.push_back(std::async(std::launch::async, [&quiet, &operation, &arguments, &shard] {
+      return Operator{quiet, operation, shard.settings, nullptr}.ask(arguments);
+    }));
+  }
+  ShardAnswers out;
+  std::vector<ShardAnswer> answers;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    ShardAnswer one{shards[i].settings.shard.index, asked[i].get()};
+    const std::string message =
+        "shard " + std::to_string(one.index) + " (" + shards[i].file + "): " + one.answer.message;
+    if (one.answer.code != ExitCode::done && one.answer.code != ExitCode::no) {
+      out.away.push_back(message);
+      out.worst = std::max(out.worst, one.answer.code);
+      continue;
     }
-    if (has_answered)
-      answers.push_back(std::move(*one));
-    else
-      worst = std::max(worst, one->answer.code);
+    if (!one.answer.message.empty() && !is_about_one(operation)) out.remarks.push_back(message);
+    answers.push_back(std::move(one));
   }
-  if (answers.empty()) return worst;
-  const Answer all = merged(std::move(answers), operation.not_one != nullptr);
-  if (!all.document.is_null()) {
+  out.answered = answers.size();
+  if (!answers.empty()) out.all = merged(std::move(answers), is_about_one(operation));
+  out.worst = std::max(out.worst, out.all.code);
+  return out;
+}
+
+ExitCode read_shards(const Session& session, const operations::Operation& operation,
+                     const operations::Arguments& arguments, Presenter presenter,
+                     const config::NeedsSecret& needs_secret) {
+  const auto shards = load_shards(session, needs_secret);
+  if (!shards) return ExitCode::configuration;
+  const ShardAnswers found = ask_shards(session, *shards, operation, arguments);
+  for (const auto* messages : {&found.away, &found.remarks}) {
+    for (const std::string& message : *messages) session.say(message);
+  }
+  if (!found.all.document.is_null()) {
     if (session.json)
-      session.print(all.document);
+      session.print(found.all.document);
     else
-      session.output.out << presenter(all.document, session.output.look) << std::flush;
+      session.output.out << presenter(found.all.document, session.output.look) << std::flush;
   }
-  if (!all.message.empty()) session.say(all.message);
-  return std::max(worst, all.code);
+  if (!found.all.message.empty()) session.say(found.all.message);
+  return found.worst;
+}
+
+std::string why_not_all(const std::string& verb, const std::vector<std::string>& files) {
+  return verb + " runs on one database: in place of --shards, pass --config with " + base::joined(files);
 }
 
 ExitCode refuse_shards(const Session& session, const std::string& verb) {
   const auto files = config::shard_files(session.shards_file);
-  session.say(files ? verb + " runs on one database: in place of --shards, pass --config with " +
-                          base::joined(files.value())
-                    : files.problem().message);
+  session.say(files ? why_not_all(verb, files.value()) : files.problem().message);
   return files ? ExitCode::usage : ExitCode::configuration;
 }
 

@@ -1,4 +1,7 @@
 #pragma once
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -6,6 +9,15 @@
 #include "cli/session.hpp"
 
 namespace inboxd::cli {
+
+/// A database of --shards, by its configuration.
+struct Shard {
+  std::string file;
+  config::Settings settings;
+};
+
+/// The databases of --shards; nullopt: the list or a configuration has problems, which were all printed.
+std::optional<std::vector<Shard>> load_shards(const Session& session, const config::NeedsSecret& needs_secret);
 
 /// The answer of a database that shares topics.
 struct ShardAnswer {
@@ -17,10 +29,26 @@ struct ShardAnswer {
 /// about a single thing (`is_about_one`): of the first database that has it. Pure.
 operations::Answer merged(std::vector<ShardAnswer> answers, bool is_about_one);
 
-/// Runs a read on each of the databases in --shards, one after the other, and shows their answers as one.
+/// The answers of several databases.
+struct ShardAnswers {
+  std::size_t answered = 0;
+  operations::Answer all;            ///< of the databases that answered, as one
+  std::vector<std::string> away;     ///< a sentence for each database that did not answer
+  std::vector<std::string> remarks;  ///< messages of databases that answered
+  base::ExitCode worst = base::ExitCode::done;
+};
+
+/// Runs a read on all databases at the same time.
+ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, const operations::Operation& operation,
+                        const operations::Arguments& arguments);
+
+/// Runs a read on each of the databases in --shards, and shows their answers as one.
 base::ExitCode read_shards(const Session& session, const operations::Operation& operation,
                            const operations::Arguments& arguments, Presenter presenter,
                            const config::NeedsSecret& needs_secret);
+
+/// The refusal of a command that runs on one database, with its remedy. Pure.
+std::string why_not_all(const std::string& verb, const std::vector<std::string>& files);
 
 /// Refuses --shards for a command that runs on one database.
 base::ExitCode refuse_shards(const Session& session, const std::string& verb);

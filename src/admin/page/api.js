@@ -18,6 +18,9 @@ const stored = (name) => sessionStorage.getItem('inboxd.' + name) ?? '';
  */
 export const access = {refused: () => {}, told: () => {}};
 
+/** Sentences about databases that did not answer, of all answers since it was cleared; with --shards only. */
+export const away = new Set();
+
 export const hasToken = () => stored('token') !== '';
 export const actor = () => stored('actor');
 
@@ -56,6 +59,7 @@ async function ask(path, options) {
     if (error.name === 'AbortError') throw error;
     throw new ApiError(0, 'The daemon does not answer.', null);
   }
+  for (const sentence of document?.away ?? []) away.add(sentence);
   if (response.ok && document !== null) return document;
   throw new ApiError(response.status, document?.message ?? `The daemon answered with status ${response.status}.`, document);
 }

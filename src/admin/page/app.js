@@ -1,10 +1,11 @@
 // The frame: address → screen, refreshing, the way in.
-import {ApiError, access, actor, get, hasToken, signIn, signOut, takeTokenFromAddress} from './api.js';
+import {ApiError, access, actor, away, get, hasToken, signIn, signOut, takeTokenFromAddress} from './api.js';
 import {continueCutOff} from './confirm.js';
 import {h, renew, replace} from './dom.js';
 import {setLight, showStatus} from './light.js';
 import './list.js';  // its keys work on every screen
 import {screens} from './screens.js';
+import {visible} from './values.js';
 
 const main = document.getElementById('main');
 const notice = document.getElementById('notice');
@@ -88,15 +89,17 @@ function showError(error) {
   if (current.isShown) {
     if (!isRefused) replace(notice, h('p', {class: 'error', role: 'alert'}, text));
   } else {
-    renew(main, h('h1', {}, titleOf(current)), h('p', isRefused ? {class: 'faint'} : {class: 'error', role: 'alert'},
+    renew(main, h('h1', {}, titleOf(current)), aboutAway(), h('p', isRefused ? {class: 'faint'} : {class: 'error', role: 'alert'},
                                                   isRefused ? 'This screen needs a token.' : text));
   }
 }
 
+const aboutAway = () => [...away].map((text) => h('p', {class: 'warning', role: 'status'}, 'Not shown: ' + visible(text)));
+
 function showData(data) {
   const title = titleOf(current, data);
   document.title = title + ' · inboxd';
-  (current.isShown ? replace : renew)(main, h('h1', {}, title), current.module.render(data, current.parameters));
+  (current.isShown ? replace : renew)(main, h('h1', {}, title), aboutAway(), current.module.render(data, current.parameters));
   current.isShown = true;
   if (isAway || notice.querySelector('.error')) replace(notice);
   isAway = false;
@@ -109,6 +112,7 @@ async function load() {
   clearTimeout(timer);
   const mine = loading = new AbortController();
   const shown = current;
+  away.clear();
   try {
     const data = await shown.module.load(shown.parameters, {signal: mine.signal});
     if (mine.signal.aborted) return;

@@ -1,6 +1,7 @@
 // Tables of rows that open, pages of long lists, filters, and the keys that walk through them.
 import {h} from './dom.js';
 import {ago, time} from './format.js';
+import {withShard} from './table.js';
 
 /** `#/events?key=a`; empty parameters are left out. */
 export function route(screen, parameters = {}) {
@@ -19,7 +20,8 @@ export const go = (screen, parameters) => { location.hash = route(screen, parame
  * row's link if `href` is given: row → address. `choice`: {ids: Set, idOf, change} adds a box to each row. `actions`:
  * row → buttons.
  */
-export function table({caption, columns, rows, href, choice, actions, rowClass}) {
+export function table({caption, columns: given, rows, href, choice, actions, rowClass}) {
+  const columns = withShard(given, rows);
   const head = columns.map((column) =>
     h('th', {scope: 'col', role: 'columnheader', class: column.isNumber ? 'number' : ''}, column.title));
   if (choice) head.unshift(h('th', {scope: 'col', role: 'columnheader'}, boxOfAll(rows, choice)));

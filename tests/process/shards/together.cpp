@@ -1,50 +1,11 @@
 // Reads of several databases as one: --shards.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <nlohmann/json.hpp>
 
-#include "process/shards/shards_fixture.hpp"
+#include "process/shards/listed_shards.hpp"
 
 using namespace inboxd::support;
 using Catch::Matchers::ContainsSubstring;
-
-namespace {
-
-/// Two databases with events, and the list of their configurations.
-class ListedShards final {
- public:
-  ListedShards() {
-    for (auto& shard : fixture_.shards) daemons_.push_back(shard->start());
-    std::vector<Message> messages;
-    for (int i = 0; i < 4; ++i) {
-      messages.push_back(event_message(fixture_.topic, "00000000-0000-4000-8000-00000000000" + std::to_string(i)));
-      messages.back().partition = i;
-    }
-    fixture_.kafka.produce(messages);
-    fixture_.wait_done(4);
-    for (std::size_t i = 0; i < 2; ++i) write_file(folder_ / file(i), fixture_.shards[i]->config.text());
-    write_file(folder_ / "shards.yaml", "[" + file(0) + ", " + file(1) + "]\n");
-  }
-
-  static std::string file(std::size_t number) { return "shard-" + std::to_string(number) + ".yaml"; }
-  ShardsFixture& fixture() { return fixture_; }
-  const TempFolder& folder() const { return folder_; }
-  Finished run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"--shards", folder_ / "shards.yaml"});
-    return command(fixture_.shards[0]->config, arguments);
-  }
-  nlohmann::json answer(std::vector<std::string> arguments) {
-    arguments.push_back("--json");
-    return nlohmann::json::parse(run(std::move(arguments)).out);
-  }
-
- private:
-  ShardsFixture fixture_{4, {needed("INBOXD_TEST_PG"), needed("INBOXD_TEST_PG")}};
-  const TempFolder folder_;
-  std::vector<std::unique_ptr<DaemonProcess>> daemons_;
-};
-
-}  // namespace
 
 TEST_CASE("reads with --shards show the rows of all databases, with the shard of each") {
   ListedShards shards;
@@ -68,9 +29,7 @@ TEST_CASE("reads with --shards show the rows of all databases, with the shard of
 
 TEST_CASE("with --shards a database that is away is named, and the others are shown") {
   ListedShards shards;
-  auto away = shards.fixture().shards[1]->config;
-  away.url = url_with_port(away.url, 1);
-  write_file(shards.folder() / ListedShards::file(1), away.text());
+  shards.lose_database(1);
   const auto listed = shards.run({"partitions", "list"});
   CHECK(listed.status == ExitStatus{69, 0});
   CHECK_THAT(listed.out, ContainsSubstring(shards.fixture().topic));

@@ -36,6 +36,22 @@ TEST_CASE("a page of several databases has no mark for the next") {
   CHECK(all.document.at("next").is_null());
 }
 
+TEST_CASE("lists that are newest first stay so, and a search went as far as the databases went together") {
+  const auto page = [](const char* one, const char* other, const char* until, bool complete) {
+    return Document{{"events", {{{"received_at", one}}, {{"received_at", other}}}},
+                    {"complete", complete},
+                    {"next_until", until}};
+  };
+  const auto all = merged({{0, {ExitCode::done, page("2026-01-04", "2026-01-01", "2026-01-01", false), "", nullptr}},
+                           {1, {ExitCode::done, page("2026-01-03", "2026-01-02", "2026-01-02", true), "", nullptr}}},
+                          false);
+  std::string order;
+  for (const auto& row : all.document.at("events")) order += row.at("received_at").get<std::string>().back();
+  CHECK(order == "4321");
+  CHECK(all.document.at("complete") == false);
+  CHECK(all.document.at("next_until") == "2026-01-02");
+}
+
 TEST_CASE("of a single event, the database that has it answers") {
   const auto found = merged({{0, {ExitCode::no, nullptr, "there is no such event", nullptr}},
                              {1, {ExitCode::done, {{"event", {{"event_id", "x"}}}}, "", nullptr}}},

@@ -49,13 +49,14 @@ function inbox(status, history) {
 }
 
 function outcomes(status, history) {
-  return h('div', {class: 'stage'}, h('h2', {}, 'Handlers'), h('ul', {}, status.handlers.map(({handler, paused_reason}) => {
+  return h('div', {class: 'stage'}, h('h2', {}, 'Handlers'), h('ul', {}, [...new Set(status.handlers.map(({handler}) => handler))].map((handler) => {
+    const isPaused = status.handlers.some((each) => each.handler === handler && each.paused_reason !== null);
     const series = history.handlers[handler] ?? {};
     const waiting = last(series.waiting);
     return h('li', {'data-key': handler}, h('span', {class: 'name'}, handler),
       sparkline(series.done_per_s, {label: handler + ', events done', unit: '/s', tone: last(series.failed_per_s) > 0 ? 'bad' : ''}),
       h('span', {class: 'figure'}, rate(recent(series.done_per_s, history.step_s))),
-      h('span', {class: 'below'}, paused_reason !== null ? h('span', {class: 'text-warn'}, 'paused · ') : null,
+      h('span', {class: 'below'}, isPaused ? h('span', {class: 'text-warn'}, 'paused · ') : null,
         waiting ? [`${number(waiting)} wait · `, caught(catchUp(series.waiting, history.step_s, recent(series.done_per_s, history.step_s)))] : waiting === 0 ? 'nothing waits' : '–'));
   })));
 }

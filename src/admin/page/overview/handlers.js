@@ -3,6 +3,7 @@ import {sparkline} from '../chart.js';
 import {h} from '../dom.js';
 import {last, recent} from '../figures.js';
 import {duration, number, short} from '../format.js';
+import {route} from '../list.js';
 import {screens} from '../screens.js';
 import {isLimited, table} from '../table.js';
 
@@ -10,7 +11,7 @@ export function handlers(status, history) {
   const rows = status.handlers.map((state) => ({...state, series: history.handlers[state.handler] ?? {}}));
   const step = history.step_s;
   return h('section', {}, h('h2', {}, 'Handlers'), table({
-    caption: 'Handlers', rows, keyOf: ({handler}) => handler,
+    caption: 'Handlers', rows, keyOf: ({handler, shard}) => handler + (shard ?? ''),
     columns: [
       {title: 'Handler', width: 14, cell: nameOf},
       {title: 'Done a minute', isNumber: true, cell: ({series}) => perMinute(recent(series.done_per_s, step))},
@@ -21,7 +22,7 @@ export function handlers(status, history) {
       {title: 'Oldest', isNumber: true, cell: ({oldest_due_age_seconds: age}) => duration(age)},
       {title: 'Blocked keys', isNumber: true, cell: ({series, handler}) => linked(last(series.blocked_keys), 'keys', handler)},
       {title: 'Dead', isNumber: true, cell: (row) => linked(row.dead, 'failures', row.handler, isLimited(row, 'dead'))},
-      {title: 'Last error', width: 16, cell: ({series, handler}) => lastError(series.failures, status.findings, handler)},
+      {title: 'Last error', width: 16, cell: (row) => lastError(row, status.findings)},
     ]}));
 }
 
@@ -29,8 +30,8 @@ const perMinute = (perSecond) => perSecond === null ? '–' : short(perSecond * 
 const millis = (value) => value === null ? '–' : duration(value / 1000);
 const hasScreen = (name) => screens.some((each) => each.name === name);
 
-function nameOf({handler, paused_reason: paused, mode}) {
-  const name = hasScreen('handlers') ? h('a', {href: '#/handlers?' + new URLSearchParams({handler})}, handler) : handler;
+function nameOf({handler, shard, paused_reason: paused, mode}) {
+  const name = hasScreen('handlers') ? h('a', {href: route('handlers', {handler, shard})}, handler) : handler;
   return [h('strong', {}, name), ' ', paused !== null ? h('span', {class: 'badge warn', title: paused}, 'paused') : h('span', {class: 'faint'}, mode)];
 }
 
@@ -55,13 +56,13 @@ function linked(value, screen, handler, isLeast) {
 }
 
 /** The class of failures with the latest failure. */
-function lastError(failures, findings, handler) {
+function lastError({series: {failures}, handler, shard}, findings) {
   let at = -1;
   let name = null;
   for (const [each, values] of Object.entries(failures ?? {})) {
     const latest = values.findLastIndex((value) => value > 0);
     if (latest > at) [at, name] = [latest, each];
   }
-  const told = findings.find(({kind, message}) => kind === 'handler_fails' && message.includes(`handler ${handler},`));
+  const told = findings.find(({kind, message, shard: of}) => kind === 'handler_fails' && of === shard && message.includes(`handler ${handler},`));
   return name ? h('code', {}, name) : told ? told.message.replace(/^.*the last with /, '').split('\n')[0] : h('span', {class: 'faint'}, '–');
 }

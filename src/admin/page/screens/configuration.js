@@ -7,9 +7,13 @@ import {commandOf, visible} from '../values.js';
 
 export const title = 'Configuration';
 
-export const load = (parameters, {signal}) => get('/v1/config/show', {}, {signal});
+export const load = (parameters, {signal}) => get('/v1/config/show', {}, {signal}).catch((error) => {
+  if (error.status !== 404) throw error;
+  return {missing: error.message};  // the page of several databases
+});
 
-export function render({file, settings}, parameters) {
+export function render({file, settings, missing}, parameters) {
+  if (missing) return empty(visible(missing));
   const text = (parameters.key ?? '').toLowerCase();
   const rows = settings.filter(({key, origin}) => key.toLowerCase().includes(text) && (parameters.origin !== 'set' || origin !== 'default'));
   return h('div', {},

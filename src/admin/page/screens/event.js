@@ -27,7 +27,7 @@ export function render(data, parameters) {
              data.candidates.length > 0 ? h('p', {}, 'Several events have this id.') : '',
              data.candidates.length > 0 ? eventTable(data.candidates) : empty(visible(data.message)));
   }
-  const {event} = data;
+  const {event, shard} = data;
   const keyed = keyParameters(event.key);
   return h('div', {class: 'event'},
     backLink(route('events')),
@@ -37,6 +37,7 @@ export function render(data, parameters) {
       keyed && isText(event.key) && event.key.length <= 1_000 ? h('a', {href: route('events', {q: event.key})}, 'Events with this key') : ''),
     facts([
       ['Event id', event.event_id],
+      ['Shard', shard],
       ['Producer’s id', event.source_id && longValue(event.source_id)],
       ['Type', event.event_type && longValue(event.event_type)],
       ['Source', event.source && longValue(event.source)],
@@ -55,12 +56,12 @@ export function render(data, parameters) {
     event.headers === undefined ? '' : h('section', {}, h('h3', {}, 'Headers'), headersView(event.headers)));
 }
 
-function handlersOf({event, handlers}) {
+function handlersOf({event, handlers, shard}) {
   if (handlers.length === 0) return h('p', {class: 'faint'}, 'No handler subscribes to it.');
   return table({
     caption: 'State for each handler', rows: handlers,
     columns: [
-      {title: 'Handler', cell: ({handler}) => h('a', {href: route('handlers', {handler})}, visible(handler))},
+      {title: 'Handler', cell: ({handler}) => h('a', {href: route('handlers', {handler, shard})}, visible(handler))},
       {title: 'State', cell: (state) => h('span', {}, stateBadge(state.state), state.waits_for ? ` for ${state.waits_for}` : '')},
       {title: 'Attempts', isNumber: true, cell: ({attempts}) => String(attempts)},
       {title: 'When', cell: (state) => state.finished_at ? when(state.finished_at) : state.due_at ? h('span', {}, state.state === 'leased' ? 'lease until ' : 'due ', when(state.due_at)) : '–'},

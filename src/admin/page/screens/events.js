@@ -55,7 +55,7 @@ export function render({handlers, list, isById, isElsewhere}, parameters) {
   return h('div', {},
     filters('events', [
       {name: 'q', label: 'Key, event id, producer’s id or TOPIC/PARTITION/OFFSET', value: parameters.q, isSearch: true, isWide: true},
-      {name: 'handler', label: 'Handler', value: parameters.handler, options: handlers.map(({handler}) => handler)},
+      {name: 'handler', label: 'Handler', value: parameters.handler, options: [...new Set(handlers.map(({handler}) => handler))]},
       {name: 'state', label: 'State', value: parameters.state, options: states},
       {name: 'topic', label: 'Topic', value: parameters.topic, hint: 'orders or ord*'},
       {name: 'type', label: 'Type', value: parameters.type, hint: 'OrderPlaced or order.*'},

@@ -12,12 +12,13 @@ import {commandOf, short, visible} from '../values.js';
 export const title = 'Handlers';
 export const refreshMs = 5_000;
 
-export async function load({handler}, {signal}) {
+export async function load({handler, shard}, {signal}) {
   const {handlers} = await get('/v1/handlers/list', {}, {signal});
   if (!handler) return {handlers};
+  const one = handlers.find((each) => each.handler === handler && (!shard || String(each.shard) === shard)) ?? null;
+  if (one?.shard !== undefined) return {handlers, one, settings: []};  // of several databases, without their daemons
   const here = await get('/v1/instance/show', {}, {signal});
-  return {handlers, one: handlers.find((each) => each.handler === handler) ?? null,
-          here: here.handlers?.find((each) => each.handler === handler), settings: await settingsOf(handler, signal)};
+  return {handlers, one, here: here.handlers?.find((each) => each.handler === handler), settings: await settingsOf(handler, signal)};
 }
 
 /** The handler's settings in the answering daemon; none without the right to read the configuration. */
@@ -40,7 +41,7 @@ export function render({handlers, one, here, settings}, {handler}) {
   if (one) return detail(one, here, settings);
   if (handlers.length === 0) return empty('The database knows no handler yet.', 'Name one under handlers: in the configuration; a running daemon registers it.');
   return table({
-    caption: 'Handlers', rows: handlers, href: (row) => route('handlers', {handler: row.handler}),
+    caption: 'Handlers', rows: handlers, href: ({handler, shard}) => route('handlers', {handler, shard}),
     columns: [
       {title: 'Handler', cell: (row) => visible(row.handler)},
       {title: 'State', cell: stateOf},
@@ -127,7 +128,7 @@ function detail(row, here, settings) {
     h('p', {class: 'buttons'}, ...changesOf(row), copyCommand(commandOf(['status']))),
     facts([
       ['Paused', row.paused_reason !== null && longValue(row.paused_reason)],
-      ['Mode', row.mode], ['Topics', row.topics.length ? visible(row.topics.join(', ')) : 'all'],
+      ['Shard', row.shard], ['Mode', row.mode], ['Topics', row.topics.length ? visible(row.topics.join(', ')) : 'all'],
       ['Types', row.types.length ? visible(row.types.join(', ')) : 'all'], ['Started from', visible(row.started_from)],
       ['Retired', row.retired_at && when(row.retired_at)],
       ['Due', link(row, 'due')], ['In memory', link(row, 'leased')], ['Retrying', link(row, 'retrying')], ['Waiting', link(row, 'waiting')],
@@ -146,7 +147,7 @@ function detail(row, here, settings) {
       ['In flight', number(here.in_flight)], ['Queued', number(here.queued)], ['Rate', rate(here.per_second)],
       ['Abandoned calls', here.abandoned_calls > 0 && number(here.abandoned_calls)],
       ['Past their deadline', here.deadlines_passed > 0 && number(here.deadlines_passed)]])) : '',
-    settingsOrReason(settings));
+    row.shard === undefined ? settingsOrReason(settings) : '');
 }
 
 function settingsOrReason(settings) {

@@ -71,8 +71,8 @@ function oneKey(lane, waiting) {
     h('h2', {class: 'wraps'}, 'Key ', shortBytes(lane.key, 200)),
     h('p', {class: 'buttons'}, ...actionsOf(lane), copyCommand(commandOf(['lanes', 'list'], {handler: lane.handler, ...keyParameters(lane.key)}))),
     facts([
-      ['Handler', h('a', {href: route('handlers', {handler: lane.handler})}, visible(lane.handler))],
-      ['State', stateBadge(lane.state)],
+      ['Handler', h('a', {href: route('handlers', {handler: lane.handler, shard: lane.shard})}, visible(lane.handler))],
+      ['Shard', lane.shard], ['State', stateBadge(lane.state)],
       ['Held by', lane.head_event_id && h('a', {href: route('event', {id: lane.head_event_id})}, lane.head_event_id)],
       ['Attempts', String(lane.attempts)], ['Next try', nextTry(lane)],
       ['Last error', lane.last_error && longValue(lane.last_error, 2_000)],

@@ -28,9 +28,13 @@ export async function load({span}, {signal}) {
 }
 
 export function render({status, history}, {span}) {
-  return [verdict(status), findings(status), isEmpty(status) ? firstSteps(status) : null, flow(status, history),
-          handlers(status, history), daemons(status), changes(history, span === '24h' ? '24h' : '1h')];
+  return [verdict(status), aboutDatabases(status), findings(status), isEmpty(status) ? firstSteps(status) : null, flow(status, history),
+          handlers(status, history), daemons(status), status.databases ? null : changes(history, span === '24h' ? '24h' : '1h')];
 }
+
+/** With --shards. A daemon's figures and changes are on its own page. */
+const aboutDatabases = ({databases}) => databases && h('p', {class: 'faint'}, `${databases.length} databases as one system. Rates, changes and the configuration are on the page of each: `,
+  h('code', {}, 'inboxd --config FILE ui'), ', with ', databases.slice(0, 3).join(', '), databases.length > 3 ? ', …' : '.');
 
 const earliest = (list) => list.map(({since}) => since).filter(Boolean).sort()[0];
 
@@ -42,8 +46,8 @@ function verdict(status) {
 }
 
 function findings(status) {
-  const crashed = crashesOf(status).map(({host, process_id, last_seen_at, trouble}) => ({
-    severity: 'remark', kind: 'crash', since: last_seen_at, remedy: null,
+  const crashed = crashesOf(status).map(({shard, host, process_id, last_seen_at, trouble}) => ({
+    shard, severity: 'remark', kind: 'crash', since: last_seen_at, remedy: null,
     message: `${host} (process ${process_id}) went away without a word` + (trouble ? '\n' + trouble : '')}));
   const all = [...status.findings.flatMap((finding) => finding.kind === 'partition_halted' ? halted(status, finding) : [finding]), ...crashed];
   return all.length === 0 ? null : h('section', {class: 'cards', 'aria-label': 'Findings'}, withKeys(all).map(card));
@@ -53,7 +57,7 @@ function findings(status) {
 function withKeys(all) {
   const counts = new Map();
   return all.map((finding) => {
-    const key = finding.kind + (finding.key ?? finding.message.split('\n')[0].replace(/\d+/g, '#'));
+    const key = finding.kind + (finding.shard ?? '') + (finding.key ?? finding.message.split('\n')[0].replace(/\d+/g, '#'));
     counts.set(key, (counts.get(key) ?? 0) + 1);
     return {...finding, key: key + ' ' + counts.get(key)};
   });
@@ -61,17 +65,17 @@ function withKeys(all) {
 
 /** Each halted partition with its reason; beyond some, their number alone. */
 function halted({topics}, finding) {
-  const each = topics.filter(({halted_reason: reason}) => reason !== null);
+  const each = topics.filter(({halted_reason: reason, shard}) => reason !== null && shard === finding.shard);
   if (each.length === 0 || each.length > 5) return [finding];
   return each.map(({topic, partition, halted_reason: reason, halted_at: since, what_to_do: remedy}) =>
     ({...finding, message: `${visible(topic)}/${partition} is halted\n${visible(reason)}`, since, remedy: remedy ?? finding.remedy, key: `${topic}/${partition}`}));
 }
 
 /** The first line says what; the rest is an error, verbatim. */
-function card({severity, message, remedy, since, key}) {
+function card({severity, message, remedy, since, key, shard}) {
   const [what, ...more] = message.split('\n');
   return h('article', {class: 'card finding ' + (severity === 'problem' ? 'bad' : 'warn'), 'data-key': key},
-    h('h2', {}, h('span', {class: 'unseen'}, severity + ': '), what),
+    h('h2', {}, h('span', {class: 'unseen'}, severity + ': '), shard === undefined ? '' : `Shard ${shard}: `, what),
     more.length > 0 ? h('pre', {}, more.join('\n')) : null,
     h('p', {class: 'faint'}, since ? ['Since ', time(since), `, ${ago(since)}. `] : null, remedy ? [remedyText(capital(remedy)), '.'] : null),
     remedy ? h('div', {class: 'buttons'}, remedyButtons(remedy)) : null);

@@ -26,7 +26,7 @@ const asBody = ({topic, reason, since}) =>
 export async function load(parameters, {signal}) {
   if (parameters.record) {
     try {
-      return {one: (await get('/v1/quarantine/show', {id: parameters.record}, {signal})).records[0]};
+      return {one: (await get('/v1/quarantine/show', {id: parameters.record, shard: parameters.shard}, {signal})).records[0]};
     } catch (error) {
       if (error.status !== 404) throw error;
       return {isGone: true};
@@ -81,7 +81,7 @@ function group(list, parameters) {
     h('p', {class: 'buttons'}, h('strong', {}, `${number(row.records)} ${row.records === 1 ? 'record' : 'records'}`), ...changesOf(row, parameters),
       copyCommand(commandOf(['quarantine', 'list'], filterOf(parameters)))),
     table({
-      caption: 'Records, newest first', rows: list.records, href: (one) => route('quarantine', {record: one.quarantine_id}),
+      caption: 'Records, newest first', rows: list.records, href: (one) => route('quarantine', {record: one.quarantine_id, shard: one.shard}),
       columns: [
         {title: 'Place', cell: (one) => visible(`${one.topic}/${one.partition}/${one.offset}`)},
         {title: 'Received', cell: (one) => when(one.received_at)},
