@@ -12,9 +12,9 @@ void add_dispatch(std::vector<Row<Settings>>& rows) {
   };
   add(duration("dispatch.poll", 10, minute, "How often the daemon asks the database for due deliveries."),
       &Dispatch::poll);
-  add(number("dispatch.in_hand_events", 1, 10'000'000, "The most events in memory for handlers."),
+  add(number("dispatch.in_hand_events", 1, 10'000'000, "The most events in memory for each handler."),
       &Dispatch::in_hand_events);
-  add(size("dispatch.in_hand_bytes", mebibyte, 64 * gibibyte, "The most bytes of events in memory for handlers."),
+  add(size("dispatch.in_hand_bytes", mebibyte, 64 * gibibyte, "The most bytes of events in memory, for all handlers."),
       &Dispatch::in_hand_bytes);
 }
 

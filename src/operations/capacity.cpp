@@ -10,16 +10,12 @@ namespace {
 constexpr double seconds_per_day = 86'400;
 constexpr double us = 1e-6;
 
-constexpr double daemon_us_per_event = 1.1;
-constexpr double daemon_us_per_handler = 0.3;
+constexpr double daemon_us_per_event = 1.4;
+constexpr double daemon_us_per_handler = 0.15;
 constexpr double daemon_us_per_byte = 0.0013;
-/// From that number on, deliveries do not fit into memory, and each handler reads the stored events again.
-constexpr double many_handlers = 4;
-constexpr double daemon_us_per_reading_handler = 1.3;
-constexpr double database_us_per_reading_handler = 3.3;
 
 constexpr double database_us_per_event = 8;
-constexpr double database_us_per_handler = 0.4;
+constexpr double database_us_per_handler = 0.1;
 constexpr double database_us_per_row = 3.8;
 constexpr double database_us_per_byte = 0.0023;
 /// PostgreSQL compresses payloads from about that size on.
@@ -86,11 +82,9 @@ void advise(const Load& load, Capacity& out) {
 
 Capacity capacity_of(const Load& load) {
   const double rows = load.writes_rows ? load.handlers : 0;
-  const bool reads = load.handlers >= many_handlers;
-  const double daemon_us = daemon_us_per_event + load.payload * daemon_us_per_byte +
-                           load.handlers * (reads ? daemon_us_per_reading_handler : daemon_us_per_handler);
-  const double database_us = database_us_per_event +
-                             load.handlers * (reads ? database_us_per_reading_handler : database_us_per_handler) +
+  const double daemon_us =
+      daemon_us_per_event + load.payload * daemon_us_per_byte + load.handlers * daemon_us_per_handler;
+  const double database_us = database_us_per_event + load.handlers * database_us_per_handler +
                              rows * database_us_per_row + database_us_of_payload(load);
   const double wal = wal_per_event + load.handlers * wal_per_handler + rows * wal_per_row + load.payload;
   const double of_event = (event_bytes + load.payload + load.handlers * outcome_bytes) * slack;

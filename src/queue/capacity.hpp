@@ -6,10 +6,10 @@
 #include <optional>
 #include <thread>
 
-/// How much a handler may have in flight: budgets shared by all handlers, its own speed, and reserved room.
+/// How much a handler may have in flight: a budget of bytes shared by all handlers, its own speed, and reserved room.
 namespace inboxd::dispatcher {
 
-/// A limit shared by all handlers, in events or in bytes. Half of it is divided evenly, so that no handler starves
+/// A limit shared by all handlers, in bytes. Half of it is divided evenly, so that no handler starves
 /// another; the other half is common to all. Any thread.
 class Budget final {
  public:
@@ -34,16 +34,15 @@ class Budget final {
   std::atomic<std::int64_t> used_{0};
 };
 
-/// The budgets of the process (`dispatch.in_hand_events`, `dispatch.in_hand_bytes`).
+/// `dispatch.in_hand_events`, for each handler, and `dispatch.in_hand_bytes`, of the process.
 struct Budgets {
   Budgets(std::int64_t events_limit, std::int64_t bytes_limit) : events{events_limit}, bytes{bytes_limit} {}
   void divide(int count) {
     handlers = count;
-    events.divide(count);
     bytes.divide(count);
   }
   std::atomic<int> handlers{1};
-  Budget events;
+  const std::int64_t events;
   Budget bytes;
 };
 
@@ -51,7 +50,7 @@ struct RoomState {
   std::int64_t target = 0;       ///< about a second of the handler's work
   std::int64_t minimum = 0;      ///< concurrency * events_per_call: always allowed, if the bytes allow it
   std::int64_t held = 0;         ///< events in flight, reserved or being claimed
-  std::int64_t events_left = 0;  ///< of the budgets
+  std::int64_t events_left = 0;  ///< of the limits
   std::int64_t bytes_left = 0;
   std::int64_t bytes_per_event = 1;
 };

@@ -21,7 +21,7 @@ class Room final {
   Reservations& reservations() { return reservations_; }
   const Reservations& reservations() const { return reservations_; }
   int handlers() const { return budgets_->handlers; }
-  std::int64_t limit() const { return std::max(budgets_->events.limit(), pace_.minimum()); }
+  std::int64_t limit() const { return std::max(budgets_->events, pace_.minimum()); }
 
   std::int64_t held(const RunQueue& queue) const { return queue.events() + reservations_.events() + claiming_; }
   /// The events that it may take. `deferred` events wait for others of their key and do not count as work at hand:
@@ -29,7 +29,7 @@ class Room final {
   std::int64_t free(const RunQueue& queue, std::int64_t target, std::size_t deferred) const {
     const std::int64_t all = held(queue);
     return free_room({target, std::min(pace_.minimum(), target), all - static_cast<std::int64_t>(deferred),
-                      budgets_->events.left_for(all), budgets_->bytes.left_for(held_bytes(queue)), bytes_per_event_});
+                      budgets_->events - all, budgets_->bytes.left_for(held_bytes(queue)), bytes_per_event_});
   }
   /// The room is worth a claim: with a backlog, claims bring whole runs.
   bool is_worth_a_claim(const RunQueue& queue, std::int64_t free) const {
@@ -41,7 +41,7 @@ class Room final {
   }
   /// Half of the memory is in use.
   bool is_filling(const RunQueue& queue) const {
-    return budgets_->events.left_for(held(queue)) < held(queue) ||
+    return budgets_->events < 2 * held(queue) ||
            budgets_->bytes.left_for(held_bytes(queue)) < held_bytes(queue);
   }
   /// The bytes that a claim may read.
@@ -58,11 +58,9 @@ class Room final {
     const std::int64_t each = std::max<std::int64_t>(bytes / std::max<std::int64_t>(events, 1), 1);
     bytes_per_event_ = std::max(each, bytes_per_event_ + (each - bytes_per_event_) / shrinking_weight);
   }
-  /// Reports the events held to the budgets. After every change of them.
+  /// Reports the memory of the events held to the budget. After every change of them.
   void count(const RunQueue& queue) {
-    const std::int64_t events = budgets_->events.common_part(held(queue));
     const std::int64_t bytes = budgets_->bytes.common_part(held_bytes(queue));
-    if (events != common_events_) budgets_->events.use(events - std::exchange(common_events_, events));
     if (bytes != common_bytes_) budgets_->bytes.use(bytes - std::exchange(common_bytes_, bytes));
   }
 
@@ -81,8 +79,7 @@ class Room final {
   Pace pace_;
   std::int64_t bytes_per_event_ = guessed_bytes_per_event;
   std::int64_t claiming_ = 0;
-  std::int64_t common_events_ = 0;  ///< its use of the budgets' common halves, as reported
-  std::int64_t common_bytes_ = 0;
+  std::int64_t common_bytes_ = 0;  ///< its use of the budget's common half, as reported
 };
 
 }  // namespace inboxd::dispatcher

@@ -15,7 +15,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int many = 10;
 constexpr double max_cost = 1.6;
-constexpr int usual_in_hand = 20'000;  ///< dispatch.in_hand_events
 constexpr int idle_handlers = 200;
 constexpr double max_idle_share = 1.0;
 constexpr auto settling = 8s;
@@ -76,13 +75,6 @@ void measure_handlers_10(const Options& asked, Report& report) {
     report.run("ten handlers", ten);
     ratios.push_back(cpu_of(ten) / cpu_of(one));
     rates.push_back(ten.rate() / one.rate());
-    // With room in memory for all, no handler reads stored events again.
-    DaemonSettings roomy = bench.settings(many);
-    roomy.dispatch = "{in_hand_events: " + std::to_string(many * usual_in_hand) + "}";
-    const MeasuredRun large = bench.daemon(roomy).settled;
-    report.run("ten, in_hand_events x 10", large);
-    report.note("CPU per event with ten times in_hand_events, of one handler: " +
-                fixed(cpu_of(large) / cpu_of(one), 2) + " times");
   }
   report.note("rate with ten handlers, of the rate with one: " + fixed(median(rates), 2));
   report.goal("CPU of daemon and PostgreSQL per event, ten no-op handlers, of one", fixed(median(ratios), 2) + " times",
