@@ -98,6 +98,10 @@ inline constexpr auto log_messages_from_handler = [] {
      "An operator retired or restored handlers, and this process follows."},
     {"maintenance.ids_trimmed", info, "maintenance: old event ids removed",
      "Event ids past `retention.ledger` are removed; a resend of such an event is stored again."},
+    {"maintenance.instance_id_shared", warn, "maintenance: another living process has this kafka.instance_id",
+     "This process ended the leases of another process of its name at its start, but that process lives. Brokers shut "
+     "it out; calls that it ran may have run twice outside the database.",
+     "Give each process a kafka.instance_id of its own, or none."},
     {"maintenance.ledger_frozen", info, "maintenance: the ledger began another generation",
      "The index of the newest event ids has reached its limit, or is old; the former generation is only looked up."},
     {"maintenance.nearly_full", error, "maintenance: dead letters or quarantine near their limit",

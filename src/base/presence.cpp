@@ -42,6 +42,8 @@ std::string this_boot() {
 
 Presence::Presence(const Uuid& id) : socket_{bind_name(id).socket} {}
 
+bool is_present(const Uuid& id) { return bind_name(id).is_taken; }
+
 bool may_be_present(const Uuid& id) {
   const Bound bound = bind_name(id);
   return bound.is_taken || !bound.socket;

@@ -22,7 +22,9 @@ class Presence final {
   Socket socket_;
 };
 
-/// Whether a process with this id lives on this boot and network namespace. True, too, if that cannot be told.
+/// Whether a process with this id lives on this boot and network namespace. False, too, if that cannot be told.
+bool is_present(const Uuid& id);
+/// As is_present. True, too, if that cannot be told.
 bool may_be_present(const Uuid& id);
 
 }  // namespace inboxd::base

@@ -66,9 +66,11 @@ void add_kafka(std::vector<Row<Settings>>& rows) {
                                 "a name of at most 249 bytes")),
       &Kafka::group);
   add(example("${HOSTNAME}", shaped(name("kafka.instance_id",
-                                         "A fixed member name (static membership), of a single process: a restart "
-                                         "causes no rebalance, and takes over at once what the process before had "
-                                         "leased; none: a new name at each start."),
+                                         "A fixed member name (static membership): a restart causes no rebalance, and "
+                                         "takes over at once what the process before had leased; none: a new name at "
+                                         "each start. Living processes must not share it: brokers shut out the older "
+                                         "one, which ends, and calls that it runs on another machine may run twice "
+                                         "outside the database; the newer one's log names it."),
                                     "^[a-zA-Z0-9._-]{1,249}$", "a name of letters, digits, '.', '_' and '-'")),
       &Kafka::instance_id);
   add(example("prod", shaped(name("kafka.namespace",

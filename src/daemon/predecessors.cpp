@@ -28,6 +28,11 @@ bool end_predecessors(inbox::Connection& connection, const inbox::InstanceIdenti
   const auto failure = inbox::database_failure_of([&] {
     for (const auto& one : inbox::find_predecessors(connection, self)) {
       if (!one.is_same_member && base::may_be_present(one.instance_id)) continue;
+      if (one.is_same_member && one.is_same_boot && base::is_present(one.instance_id)) {
+        log.warn("daemon.instance_id_shared",
+                 {{"instance", one.instance_id.text()}, {"host", one.host}, {"process", one.process_id}});
+        continue;  // brokers shut it out, and then it releases its leases
+      }
       gone.push_back(one.instance_id);
       log.info("daemon.predecessor_ended", {{"instance", one.instance_id.text()},
                                             {"host", one.host},

@@ -12,7 +12,17 @@ std::vector<Predecessor> find_predecessors(Connection& connection, const Instanc
   for (const auto& row : connection.access().run(statements::find_predecessors, parameters,
                                                  Connection::Access::Effect::reads)) {
     const auto id = base::parse_uuid(row[0].view());
-    if (id) out.push_back({*id, row[1].as<std::string>(), row[2].as<int>(), row[3].as<bool>()});
+    if (id) out.push_back({*id, row[1].as<std::string>(), row[2].as<int>(), row[3].as<bool>(), row[4].as<bool>()});
+  }
+  return out;
+}
+
+std::vector<Predecessor> find_living_predecessors(Connection& connection, const base::Uuid& self) {
+  std::vector<Predecessor> out;
+  for (const auto& row : connection.access().run(statements::find_living_predecessors, pqxx::params{self.text()},
+                                                 Connection::Access::Effect::reads)) {
+    const auto id = base::parse_uuid(row[0].view());
+    if (id) out.push_back({*id, row[1].as<std::string>(), row[2].as<int>(), true});
   }
   return out;
 }

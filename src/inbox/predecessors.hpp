@@ -15,8 +15,12 @@ struct Predecessor {
   std::string host;
   int process_id = 0;
   bool is_same_member = false;  ///< brokers shut it out once this process joins
+  bool is_same_boot = false;    ///< also of the same network namespace: its base::Presence is visible here
 };
 std::vector<Predecessor> find_predecessors(Connection& connection, const InstanceIdentity& self);
+
+/// Processes of the same member whose leases this process has ended, and which have sent a heartbeat since: they live.
+std::vector<Predecessor> find_living_predecessors(Connection& connection, const base::Uuid& self);
 
 /// Ends the leases of processes that have gone, at most `limit` deliveries. False: some are left, call it again.
 bool end_leases(Connection& connection, const std::vector<base::Uuid>& of, const base::Uuid& successor, int limit);

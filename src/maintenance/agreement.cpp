@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "event/now.hpp"
 #include "inbox/handler_order.hpp"
+#include "inbox/predecessors.hpp"
 #include "operations/handler_agreement.hpp"
 
 namespace inboxd::maintenance {
@@ -40,6 +41,14 @@ void Agreement::repair_order() {
     const auto rows = inbox::repair_order(connection_, found.handler_id);
     if (rows == 0) continue;
     log_.error("maintenance.order_repaired", {{"handler", found.handler}, {"rows", rows}});
+  }
+}
+
+void Agreement::check_predecessors() {
+  for (const auto& found : inbox::find_living_predecessors(connection_, instance_id_)) {
+    if (!living_.insert(found.instance_id).second) continue;
+    log_.warn("maintenance.instance_id_shared",
+              {{"instance", found.instance_id.text()}, {"host", found.host}, {"process", found.process_id}});
   }
 }
 

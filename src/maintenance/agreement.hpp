@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <set>
 
 #include "base/logger.hpp"
 #include "base/uuid.hpp"
@@ -10,7 +11,8 @@
 namespace inboxd::maintenance {
 
 /// Compares this process's handlers with the database: reports handlers that a newer registration of another instance
-/// has changed, and puts rows right that contradict the order of their handler. The maintenance thread.
+/// has changed, puts rows right that contradict the order of their handler, and reports a living process of the same
+/// kafka.instance_id. The maintenance thread.
 class Agreement final {
  public:
   Agreement(const inbox::Registrations& registrations, const base::Uuid& instance_id, inbox::Connection& connection,
@@ -20,6 +22,8 @@ class Agreement final {
   /// `versions`: of all handlers in the database. Each change is reported once.
   void compare(const inbox::HandlerVersions& versions);
   void repair_order();
+  /// Reports a process of the same kafka.instance_id that lives, although this process has ended its leases; once each.
+  void check_predecessors();
 
  private:
   const inbox::Registrations& registrations_;
@@ -27,6 +31,7 @@ class Agreement final {
   inbox::Connection& connection_;
   base::Logger& log_;
   std::map<std::int32_t, std::int64_t> reported_;  ///< by handler: the version of its last change
+  std::set<base::Uuid> living_;                    ///< reported predecessors
 };
 
 }  // namespace inboxd::maintenance

@@ -126,7 +126,7 @@ void Maintenance::join() {
 }
 
 void Maintenance::run() {
-  std::array<PeriodicTask, 19> tasks{{{&Maintenance::check_registrations, 2s},
+  std::array<PeriodicTask, 20> tasks{{{&Maintenance::check_registrations, 2s},
                                       {&Maintenance::send_heartbeat, 1s},
                                       {&Maintenance::write_audit_entries, 1s},
                                       {&Maintenance::write_counts, 1s},
@@ -138,6 +138,7 @@ void Maintenance::run() {
                                       {&Maintenance::notice_added, 1s},
                                       {&Maintenance::make_partitions, 600s},
                                       {&Maintenance::repair_order, 30s},
+                                      {&Maintenance::check_predecessors, 5s},
                                       {&Maintenance::purge, 60s},
                                       {&Maintenance::trim_events, 600s},
                                       {&Maintenance::turn_generations, 60s},

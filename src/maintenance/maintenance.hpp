@@ -154,6 +154,7 @@ class Maintenance final {
   void check_limits();
   void check_vacuum();
   void repair_order() { agreement_.repair_order(); }
+  void check_predecessors() { agreement_.check_predecessors(); }
   void observe_readings();
 
   const inbox::InstanceIdentity identity_;

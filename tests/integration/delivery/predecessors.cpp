@@ -86,6 +86,25 @@ TEST_CASE("a predecessor is of the same boot, or of the same member, and has not
   CHECK(found("boot/1", "m of g") == 0);
 }
 
+TEST_CASE("a process of the same member that sends a heartbeat after its leases were ended is found, once it does") {
+  Inbox inbox;
+  inbox.add_handler("h");
+  const inbox::InstanceIdentity older{base::random_uuid(), "host-a", 1, {}, "boot/1", "m of g"};
+  const inbox::InstanceIdentity newer{base::random_uuid(), "host-b", 2, {}, "boot/2", "m of g"};
+  const auto living = [&] { return inbox::find_living_predecessors(inbox.connection(), newer.instance_id); };
+  inbox::register_handlers(inbox.connection(), {handler_named("h")}, "test", {}, older);
+  const auto found = inbox::find_predecessors(inbox.connection(), newer);
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].is_same_member);
+  CHECK_FALSE(found[0].is_same_boot);
+  REQUIRE(inbox::end_leases(inbox.connection(), {older.instance_id}, newer.instance_id, 100));
+  inbox::register_handlers(inbox.connection(), {handler_named("h")}, "test", {}, newer);
+  CHECK(living().empty());
+  inbox::instance_heartbeat(inbox.connection(), older, true);
+  REQUIRE(living().size() == 1);
+  CHECK(living()[0].host == "host-a");
+}
+
 TEST_CASE("end_leases knows every table with leases") {
   Inbox inbox;
   CHECK(inbox.database().text(

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* long_lease = "lease: 30m, concurrency: 2, events_per_call: 10, deadline: 20m";
 constexpr const char* has_ended_leases = "kind=daemon.predecessor_ended";
+constexpr const char* shares_instance_id = ".instance_id_shared";
 
 /// A daemon with calls that wait at a gate; daemons that start later have none.
 struct Predecessor {
@@ -140,7 +141,7 @@ TEST_CASE("leases of another machine's process are left to their end") {
 }
 
 // fault: two processes with the same kafka.instance_id
-TEST_CASE("a process with the member name of a suspended process takes its events over, and fences it") {
+TEST_CASE("a process with the member name of another machine's process takes its events over, and fences it") {
   const std::string mode = GENERATE("single", "sequential");
   CAPTURE(mode);
   DaemonFixture fixture{2};
@@ -148,8 +149,10 @@ TEST_CASE("a process with the member name of a suspended process takes its event
   fixture.config.instance_id = "member-1";
   Predecessor stopped{fixture};
   stopped.daemon->process().signal(SIGSTOP);
+  fixture.database.run("update inbox.instance set boot = 'another/1'");
   const auto successor = fixture.start();
   CHECK(successor->count_in_log(has_ended_leases) == 1);
+  CHECK(successor->count_in_log(shares_instance_id) == 0);
   CHECK(fixture.wait_done().is_perfect());
   const auto outcomes =
       fixture.database.text("select md5(string_agg(o::text, ' ' order by o::text)) from inbox.outcome o");
@@ -159,9 +162,30 @@ TEST_CASE("a process with the member name of a suspended process takes its event
   CHECK(fixture.counts().is_perfect());
   CHECK(fixture.database.text("select md5(string_agg(o::text, ' ' order by o::text)) from inbox.outcome o") ==
         outcomes);
+  wait_until("the log names the process that lives", [&] { return successor->count_in_log(shares_instance_id) == 1; });
   fixture.produce(20);
   CHECK(fixture.wait_done().is_perfect());
   CHECK(successor->stop() == ExitStatus{0, 0});
+}
+
+// fault: two processes with the same kafka.instance_id
+TEST_CASE("a living process of this machine with the same kafka.instance_id keeps its leases until it is shut out") {
+  const std::string mode = GENERATE("single", "sequential");
+  CAPTURE(mode);
+  DaemonFixture fixture{2};
+  fixture.config.handlers[0].more = {"mode: " + mode};
+  fixture.config.instance_id = "member-1";
+  Predecessor older{fixture};
+  const auto before = older.leases();
+  older.daemon->process().signal(SIGSTOP);  // so that it cannot release them yet
+  const auto newer = fixture.start();
+  CHECK(newer->count_in_log(has_ended_leases) == 0);
+  CHECK(newer->count_in_log(shares_instance_id) == 1);
+  if (mode == "single") CHECK(older.leases() == before);  // sequences follow their partitions
+  older.daemon->process().signal(SIGCONT);
+  wait_until("brokers shut it out", [&] { return !older.daemon->process().is_running(); });
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(newer->stop() == ExitStatus{0, 0});
 }
 
 TEST_CASE("a successor that is killed while it takes over is succeeded in turn") {

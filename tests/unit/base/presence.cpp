@@ -12,9 +12,12 @@ TEST_CASE("a presence is seen as long as it lasts") {
   REQUIRE(presence->is_shown());
   CHECK(may_be_present(id));
   CHECK(may_be_present(id));
+  CHECK(is_present(id));
+  CHECK_FALSE(is_present(other));
   CHECK_FALSE(may_be_present(other));
   presence.reset();
   CHECK_FALSE(may_be_present(id));
+  CHECK_FALSE(is_present(id));
 }
 
 TEST_CASE("this boot has a name, and always the same") {
