@@ -50,7 +50,7 @@ Daemon::Daemon(const config::Settings& settings, const base::Uuid& owner, base::
                 watchdog_,
                 log,
                 settings.tracing.is_off() ? nullptr : tracer_.get()},
-      webhooks_{settings, watchdog_, log},
+      webhooks_{settings, consumer_.shared().filters, watchdog_, log},
       maintenance_{settings,
                    identity_of(owner, settings),
                    registrations_,

@@ -70,6 +70,19 @@ std::vector<Suspect> LedgerFilters::suspects(const std::vector<FrozenGeneration>
   return out;
 }
 
+FilterAnswers LedgerFilters::ask(const std::vector<base::Uuid>& ids) const {
+  FilterAnswers out;
+  const auto filters = [this] {
+    const base::Lock lock{mutex_};
+    return filters_;
+  }();
+  for (const auto& [key, filter] : filters) {
+    out.filter_keys.push_back(key);
+    for (const base::Uuid& id : filter->may_have(ids)) out.suspects.push_back({key, id});
+  }
+  return out;
+}
+
 std::vector<StoredGeneration> read_generations(Connection& connection) {
   std::vector<StoredGeneration> out;
   for (const auto& row : connection.access().run(statements::ledger_generations, {}, Effect::reads)) {

@@ -27,8 +27,21 @@ struct Suspect {
   base::Uuid event_id;
 };
 
+/// An id that the generation with this filter may have.
+struct FilterSuspect {
+  std::int64_t filter_key = 0;
+  base::Uuid event_id;
+};
+
+/// Answers of the filters in memory, without the generations that the database has now: it looks ids up in all
+/// generations whose filter was not asked.
+struct FilterAnswers {
+  std::vector<std::int64_t> filter_keys;  ///< of the filters that were asked
+  std::vector<FilterSuspect> suspects;
+};
+
 /// The filters of frozen generations that are in memory. A missing filter costs look-ups in its generation and nothing
-/// else. Maintenance puts them, ingesters ask. Any thread.
+/// else. Maintenance puts them, ingesters and the receiver of webhooks ask. Any thread.
 class LedgerFilters final {
  public:
   std::shared_ptr<const IdFilter> find(std::int64_t filter_key) const;
@@ -41,6 +54,7 @@ class LedgerFilters final {
   /// The ids of a batch that these generations may have, by generation.
   std::vector<Suspect> suspects(const std::vector<FrozenGeneration>& frozen,
                                 const std::vector<event::Event>& events) const;
+  FilterAnswers ask(const std::vector<base::Uuid>& ids) const;
 
  private:
   mutable base::Mutex mutex_;

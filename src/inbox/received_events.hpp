@@ -5,6 +5,7 @@
 
 #include "event/event.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/generations.hpp"
 
 namespace inboxd::inbox {
 
@@ -22,7 +23,9 @@ enum class Receipt {
   conflict,  ///< known, with another key or payload
 };
 
-/// Stages the events of local topics in a transaction of its own; no id comes twice. It may be repeated.
-std::vector<Receipt> receive(Connection& connection, const std::vector<ReceivedEvent>& events);
+/// Stages the events of local topics in a transaction of its own; no id comes twice. It may be repeated. Ids are looked
+/// up in generations of the ledger that `filters` do not rule out.
+std::vector<Receipt> receive(Connection& connection, const LedgerFilters& filters,
+                             const std::vector<ReceivedEvent>& events);
 
 }  // namespace inboxd::inbox

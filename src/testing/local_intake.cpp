@@ -81,7 +81,7 @@ base::Result<LocalIntake::Staged> LocalIntake::post(const SampleRecord& sample, 
     return base::Problem{"the request has " + std::to_string(posted.events.size()) +
                          " events; make each event a record of its own"};
   }
-  const auto receipts = inbox::receive(connection_, {{0, sample.topic, &posted.events.front(), posted.id_decides}});
+  const auto receipts = inbox::receive(connection_, {}, {{0, sample.topic, &posted.events.front(), posted.id_decides}});
   if (receipts.front() == inbox::Receipt::conflict) {
     return Staged{false, text_of(webhook::answer_to(posted, receipts.data()))};
   }

@@ -75,11 +75,12 @@ std::string outcome_of(const HttpResponse& response) {
 
 }  // namespace
 
-Port::Port(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log)
+Port::Port(const config::Settings& settings, const inbox::LedgerFilters& filters, inbox::Watchdog& watchdog,
+           base::Logger& log)
     : settings_{settings},
       log_{log},
       endpoints_{std::make_shared<const Endpoints>(endpoints_of(settings))},
-      receiver_{settings, watchdog, log,
+      receiver_{settings, filters, watchdog, log,
                 [this](admin::HttpServer::Answers answers) { server_.finish(std::move(answers)); }},
       server_{limits_of(settings.ingest.http),
               {},

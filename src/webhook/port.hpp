@@ -11,6 +11,7 @@
 #include "base/mutex.hpp"
 #include "base/repeats.hpp"
 #include "config/settings.hpp"
+#include "inbox/generations.hpp"
 #include "inbox/watchdog.hpp"
 #include "webhook/counts.hpp"
 #include "webhook/endpoint.hpp"
@@ -23,7 +24,8 @@ namespace inboxd::webhook {
 class Port final {
  public:
   /// All arguments outlive it.
-  Port(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log);
+  Port(const config::Settings& settings, const inbox::LedgerFilters& filters, inbox::Watchdog& watchdog,
+       base::Logger& log);
   ~Port();
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;

@@ -27,8 +27,10 @@ config::Database database_for(const config::Settings& settings) {
 
 }  // namespace
 
-Receiver::Receiver(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log, Answer answer)
+Receiver::Receiver(const config::Settings& settings, const inbox::LedgerFilters& filters, inbox::Watchdog& watchdog,
+                   base::Logger& log, Answer answer)
     : settings_{settings},
+      filters_{filters},
       log_{log},
       answer_{std::move(answer)},
       connection_{database_for(settings), "webhooks", watchdog, log} {}
@@ -156,7 +158,7 @@ void Receiver::store(const Round& round) {
   }
   std::vector<inbox::Receipt> receipts;
   const auto failure = inbox::failure_of([&] {
-    if (!events.empty()) receipts = inbox::receive(connection_, events);
+    if (!events.empty()) receipts = inbox::receive(connection_, filters_, events);
   });
   if (failure && failure->fault == inbox::Fault::poison && round.size() > 1) {
     for (const Waiting& each : round) store({each});  // the other requests are stored

@@ -18,6 +18,7 @@
 #include "config/settings.hpp"
 #include "inbox/connection.hpp"
 #include "inbox/database_error.hpp"
+#include "inbox/generations.hpp"
 #include "inbox/watchdog.hpp"
 #include "webhook/posted.hpp"
 
@@ -30,7 +31,8 @@ class Receiver final {
   using Answer = std::function<void(admin::HttpServer::Answers)>;
 
   /// `answer` may be called until join() has returned. All arguments outlive it.
-  Receiver(const config::Settings& settings, inbox::Watchdog& watchdog, base::Logger& log, Answer answer);
+  Receiver(const config::Settings& settings, const inbox::LedgerFilters& filters, inbox::Watchdog& watchdog,
+           base::Logger& log, Answer answer);
   ~Receiver();
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
@@ -70,6 +72,7 @@ class Receiver final {
   void answer(const Round& round, const std::function<admin::HttpResponse(const Posted&)>& response_to);
 
   const config::Settings& settings_;
+  const inbox::LedgerFilters& filters_;
   base::Logger& log_;
   const Answer answer_;
   base::Heartbeat heartbeat_;

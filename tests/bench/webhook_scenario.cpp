@@ -151,7 +151,7 @@ double staging_rate(inbox::Connection& connection, const std::string& body, std:
       event.payload = body;
       received.push_back({static_cast<std::int32_t>(received.size()), topic, &event, false});
     }
-    inbox::receive(connection, received);
+    inbox::receive(connection, {}, received);
     count += static_cast<std::int64_t>(events.size());
   }
   return static_cast<double>(count) / static_cast<double>(time.count());
@@ -179,7 +179,8 @@ void measure_webhook(const Options& options, Report& report) {
   const auto settings = settings_for(database.url(), support::free_port());
   inbox::Watchdog watchdog;
   base::Logger log{base::LogLevel::error, base::LogFormat::text};
-  webhook::Port port{settings, watchdog, log};
+  const inbox::LedgerFilters filters;
+  webhook::Port port{settings, filters, watchdog, log};
   if (const auto problem = port.start()) throw std::runtime_error(problem->message);
   const auto time = std::chrono::seconds{options.smoke ? 1 : 5};
   Load load;

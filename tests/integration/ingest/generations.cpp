@@ -9,6 +9,8 @@
 #include "base/logger.hpp"
 #include "base/stop_signal.hpp"
 #include "inbox/handler_routing.hpp"
+#include "inbox/local_events.hpp"
+#include "inbox/received_events.hpp"
 #include "integration/support/generations.hpp"
 #include "integration/support/inbox.hpp"
 #include "support/recording.hpp"
@@ -33,6 +35,36 @@ std::shared_ptr<inbox::IdFilter> filter_of(Inbox& inbox, const inbox::StoredGene
   }
   return out;
 }
+
+/// Events over HTTP for a local topic.
+struct Posts {
+  Posts() { inbox::declare_local(inbox.connection(), {{"signup", 1 << 20}}); }
+
+  /// Returns the id of a stored event, whose digest is 1.
+  base::Uuid store() {
+    const auto position = inbox::local_positions(inbox.connection()).at(0);
+    Batch batch{inbox};
+    batch.at(position.shard_id, position.next_offset, position.epoch).events(1);
+    batch.get().events[0].digest = 1;
+    CHECK(batch.store(inbox.connection()).stored == 1);
+    return batch.events()[0].event_id;
+  }
+  std::vector<inbox::Receipt> receive(const inbox::LedgerFilters& filters, const std::vector<base::Uuid>& ids,
+                                      std::int64_t digest = 1) {
+    std::vector<event::Event> events(ids.size());
+    std::vector<inbox::ReceivedEvent> received;
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      events[i].event_id = ids[i];
+      events[i].event_type = "signup";
+      events[i].payload = "{}";
+      events[i].digest = digest;
+      received.push_back({static_cast<std::int32_t>(i), "signup", &events[i]});
+    }
+    return inbox::receive(inbox.connection(), filters, received);
+  }
+
+  Inbox inbox;
+};
 
 }  // namespace
 
@@ -121,6 +153,42 @@ TEST_CASE("the filter of a freeze that a failover undid is never asked about the
   again.at(shard, 20);
   for (const auto& event : second.events()) again.event(event.event_id);
   CHECK(store_filtered(inbox, filters, again).duplicates == 10);
+}
+
+TEST_CASE("an id that came over HTTP before is found in any generation, with filters and without them") {
+  Posts posts;
+  Inbox& inbox = posts.inbox;
+  const auto first = posts.store();
+  REQUIRE(freeze(inbox));
+  const auto second = posts.store();
+  REQUIRE(freeze(inbox));
+  const auto third = posts.store();
+  inbox::LedgerFilters filters;
+  const std::string how = GENERATE("no filter", "one of two filters", "all filters", "filters of other freezes");
+  CAPTURE(how);
+  for (const auto& generation : inbox::read_generations(inbox.connection())) {
+    const bool is_asked = how != "no filter" && (how != "one of two filters" || generation.frozen.generation == 1);
+    const auto key = generation.frozen.filter_key + (how == "filters of other freezes" ? 1 : 0);
+    if (is_asked) filters.put(key, filter_of(inbox, generation));
+  }
+  for (const auto& id : {first, second, third}) {
+    CHECK(posts.receive(filters, {id}) == std::vector{inbox::Receipt::repeated});
+    CHECK(posts.receive(filters, {id}, 2) == std::vector{inbox::Receipt::conflict});
+  }
+  const auto fresh = base::random_uuid();
+  CHECK(posts.receive(filters, {second, fresh}) == std::vector{inbox::Receipt::repeated, inbox::Receipt::staged});
+  CHECK(inbox.database().number("select count(*) from inbox.local_event") == 1);
+}
+
+TEST_CASE("an id that came over HTTP is not looked up in a generation that its filter rules out") {
+  Posts posts;
+  const auto known = posts.store();
+  REQUIRE(freeze(posts.inbox));
+  const auto generation = inbox::read_generations(posts.inbox.connection()).at(0);
+  inbox::LedgerFilters filters;
+  filters.put(generation.frozen.filter_key, std::make_shared<inbox::IdFilter>(generation.frozen.filter_key, 100));
+  // A filter without ids: a look-up would find the event.
+  CHECK(posts.receive(filters, {known}) == std::vector{inbox::Receipt::staged});
 }
 
 TEST_CASE("a stored filter is read again, and a damaged filter is not") {
