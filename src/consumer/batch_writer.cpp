@@ -23,6 +23,10 @@ constexpr auto backoff_step = 20ms;
 /// Between two checks for lost registrations.
 constexpr auto restore_wait = 200ms;
 
+/// For a handler's events to leave memory.
+constexpr auto max_wait_for_room = 50ms;
+constexpr auto room_step = 1ms;
+
 /// Waits. False as soon as `give_up` returns true.
 bool wait(std::chrono::milliseconds time, const std::function<bool()>& give_up) {
   const auto end = std::chrono::steady_clock::now() + time;
@@ -88,6 +92,12 @@ const Part* part_of(const Batch& batch, std::int32_t shard_id) {
   return found == batch.parts.end() ? nullptr : &*found;
 }
 
+/// Of the events of a handler in memory, about.
+std::size_t bytes_of(const Batch& batch, const HandlerRuns& planned) {
+  const std::size_t each = sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.records(), 1);
+  return each * static_cast<std::size_t>(planned.events);
+}
+
 bool is_stored(const inbox::IngestResult& result, std::int32_t shard_id) {
   return std::find(result.mismatched.begin(), result.mismatched.end(), shard_id) == result.mismatched.end();
 }
@@ -129,7 +139,9 @@ BatchWriter::Written BatchWriter::write(Batch& batch, const std::function<bool()
       }
       held.reset();
       plan.ingest = without_runs(batch);
-      route_and_reserve(plan, batch, may_lease_in_order);
+      route_batch(plan, batch);
+      wait_for_room(plan, batch, give_up);
+      reserve(plan, batch, may_lease_in_order);
       const auto result = inbox::ingest(connection_, plan.ingest);
       if (!result.routing_is_stale && !result.sequence_is_lost) {
         hand_over(batch, plan, result);
@@ -179,8 +191,7 @@ inbox::IngestBatch BatchWriter::without_runs(const Batch& batch) {
   return ingest;
 }
 
-/// Each reservation is in the plan at once, so that release_reservations() finds it after an exception.
-void BatchWriter::route_and_reserve(Plan& plan, const Batch& batch, bool may_lease_in_order) {
+void BatchWriter::route_batch(Plan& plan, const Batch& batch) {
   const auto topic_of = [&](std::int32_t shard_id) -> std::string_view {
     const Part* const part = part_of(batch, shard_id);
     return part == nullptr ? std::string_view{} : part->shard->place->topic;
@@ -189,11 +200,28 @@ void BatchWriter::route_and_reserve(Plan& plan, const Batch& batch, bool may_lea
   shards.reserve(batch.parts.size());
   for (const Part& part : batch.parts) shards.push_back(part.shard->position.shard_id);
   plan.handlers = route(batch.events, shards, routing_.get(), topic_of, settings_.ingest.run_events, plan.has_handler);
+}
+
+/// Events that find no room are read from the database again, by each handler, which costs several times as much. So a
+/// large batch, with more behind it, waits a moment for handlers that have kept up with ingest so far. A handler that
+/// takes longer falls behind and is not waited for again until it has caught up.
+void BatchWriter::wait_for_room(const Plan& plan, const Batch& batch, const std::function<bool()>& give_up) {
+  if (2 * batch.events.size() < static_cast<std::size_t>(settings_.ingest.batch_events)) return;
+  const auto lacks_room = [&](const HandlerRuns& planned) {
+    const auto part = planned.ordered_shard ? std::optional{in_order(batch, planned)} : std::nullopt;
+    return hand_off_.lacks_room(planned.handler_id, part ? &*part : nullptr, planned.events, bytes_of(batch, planned));
+  };
+  const auto end = std::chrono::steady_clock::now() + max_wait_for_room;
+  while (std::ranges::any_of(plan.handlers, lacks_room) && std::chrono::steady_clock::now() < end && !give_up()) {
+    std::this_thread::sleep_for(room_step);
+  }
+}
+
+/// Each reservation is in the plan at once, so that release_reservations() finds it after an exception.
+void BatchWriter::reserve(Plan& plan, const Batch& batch, bool may_lease_in_order) {
   plan.reservations.reserve(plan.handlers.size());
-  const std::size_t bytes_per_event =
-      sizeof(event::Event) + batch.bytes / std::max<std::size_t>(batch.records(), 1);
   for (HandlerRuns& planned : plan.handlers) {
-    const std::size_t bytes = bytes_per_event * static_cast<std::size_t>(planned.events);
+    const std::size_t bytes = bytes_of(batch, planned);
     if (!planned.ordered_shard) {
       plan.reservations.push_back(hand_off_.reserve(planned.handler_id, planned.events, bytes));
     } else if (may_lease_in_order) {

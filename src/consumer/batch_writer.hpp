@@ -68,7 +68,9 @@ class BatchWriter final {
     void add(const Plan& plan);
   };
   inbox::IngestBatch without_runs(const Batch& batch);
-  void route_and_reserve(Plan& plan, const Batch& batch, bool may_lease_in_order);
+  void route_batch(Plan& plan, const Batch& batch);
+  void wait_for_room(const Plan& plan, const Batch& batch, const std::function<bool()>& give_up);
+  void reserve(Plan& plan, const Batch& batch, bool may_lease_in_order);
   void release_reservations(Plan& plan);
   static HandOff::InOrder in_order(const Batch& batch, const HandlerRuns& planned);
   void end_in_order(Plan& plan, std::size_t number, bool is_in_memory);

@@ -38,6 +38,12 @@ class HandOff {
                                        std::size_t /*bytes*/) {
     return {};
   }
+  /// Whether memory alone is missing: this process has everything older in memory, and cannot reserve all of these
+  /// events now. `part`: of a handler that keeps order.
+  virtual bool lacks_room(std::int32_t /*handler_id*/, const InOrder* /*part*/, std::int64_t /*events*/,
+                          std::size_t /*bytes*/) {
+    return false;
+  }
   /// Ends such a reservation, after its runs were handed over or released. `is_in_memory`: the batch is stored, and
   /// this process has all of the handler's runs.
   virtual void end_in_order(std::int32_t /*handler_id*/, const InOrder& /*part*/, std::int32_t /*sequence*/,

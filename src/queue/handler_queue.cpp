@@ -112,17 +112,30 @@ consumer::HandOff::Reservation HandlerQueue::reserve_in_order(const consumer::Ha
   return out;
 }
 
+bool HandlerQueue::lacks_room(const consumer::HandOff::InOrder* part, std::int64_t events, std::size_t bytes) const {
+  const Order* const order = state_.settings.order.get();
+  // An open window keeps its events in memory, however long ingest waits.
+  if (!state_.takes() || (order != nullptr && order->batch) || (order != nullptr) != (part != nullptr)) return false;
+  const bool has_all = part == nullptr ? !state_.due.has_backlog()
+                                       : state_.sequences.has_all_before(order->sequence_of(part->shard_id),
+                                                                         {part->epoch, part->expected});
+  return has_all && room_for(events, bytes) < events;
+}
+
+std::int64_t HandlerQueue::room_for(std::int64_t events, std::size_t bytes) const {
+  // The estimate of the room may be far off; here the size is known.
+  const auto each = static_cast<std::int64_t>(bytes) / std::max<std::int64_t>(events, 1) + 1;
+  return std::min({events, feed_.free(state_).events, state_.room.events_of_size(state_.queue, each)});
+}
+
 consumer::HandOff::Reservation HandlerQueue::grant(std::int64_t events, std::size_t bytes, Clock::time_point now) {
   if (events <= 0) return {};
-  Room& room = state_.room;
-  // The estimate of the room may be far off; here the size is known.
-  const auto each = static_cast<std::int64_t>(bytes) / events + 1;
-  const std::int64_t granted =
-      std::min({events, feed_.free(state_).events, room.events_of_size(state_.queue, each)});
+  const std::int64_t granted = room_for(events, bytes);
   if (granted < events) state_.due.note_no_room();
   if (granted <= 0) return {};
   const auto lease = state_.settings.lease;
-  room.reservations().reserve(std::this_thread::get_id(), granted, granted * each, now + lease);
+  const auto each = static_cast<std::int64_t>(bytes) / events + 1;
+  state_.room.reservations().reserve(std::this_thread::get_id(), granted, granted * each, now + lease);
   const std::int64_t run_events = feed_.with([&](const auto& feed) { return feed.run_events(state_, granted); });
   return {granted, lease, run_events, false, 0, 0};
 }

@@ -58,6 +58,7 @@ class HandlerQueue final {
   consumer::HandOff::Reservation reserve(std::int64_t events, std::size_t bytes, Clock::time_point now);
   consumer::HandOff::Reservation reserve_in_order(const consumer::HandOff::InOrder& part, std::int64_t events,
                                                   std::size_t bytes, Clock::time_point now);
+  bool lacks_room(const consumer::HandOff::InOrder* part, std::int64_t events, std::size_t bytes) const;
   /// A run with its size. `events`: of the reservation, as in `release`.
   struct Loaded {
     std::shared_ptr<settler::Run> run;
@@ -137,6 +138,8 @@ class HandlerQueue final {
   void apply(Admission::Effect effect);
   void leave_memory(Clock::time_point now);
   void read_now(Clock::time_point now);
+  /// The most of these events that may be in memory beside the others.
+  std::int64_t room_for(std::int64_t events, std::size_t bytes) const;
   consumer::HandOff::Reservation grant(std::int64_t events, std::size_t bytes, Clock::time_point now);
   void add(std::shared_ptr<settler::Run> run, std::int64_t bytes, Clock::time_point lease_end);
   Taken begin(Taken taken, Clock::time_point now);

@@ -289,13 +289,18 @@ void Sequences::read(const inbox::SequenceRead& read) {
 
 // ---- ingest
 
+bool Sequences::has_all_before(std::int32_t sequence, LogPosition expected) const {
+  const auto at = owned_.find(sequence);
+  if (at == owned_.end()) return false;
+  const Sequence& mine = at->second;
+  return mine.state == State::caught_up && mine.taken_to == expected && mine.suspects.empty();
+}
+
 std::optional<Sequences::Reservation> Sequences::reserve(std::int32_t sequence, LogPosition expected) {
   const auto at = owned_.find(sequence);
   if (at == owned_.end()) return std::nullopt;
   ++at->second.reserving;
-  const Sequence& mine = at->second;
-  const bool may = mine.state == State::caught_up && mine.taken_to == expected && mine.suspects.empty();
-  return Reservation{may, mine.fence};
+  return Reservation{has_all_before(sequence, expected), at->second.fence};
 }
 
 void Sequences::end_reservation(std::int32_t sequence, LogPosition expected, LogPosition next, bool is_in_memory) {

@@ -103,6 +103,8 @@ class Sequences final {
     bool may_be_leased = false;
     std::int64_t fence = 0;
   };
+  /// The sequence is owned, and everything before that position is in memory.
+  bool has_all_before(std::int32_t sequence, LogPosition expected) const;
   /// nullopt: the sequence is not owned. Otherwise `end_reservation` must follow.
   std::optional<Reservation> reserve(std::int32_t sequence, LogPosition expected);
   /// Ends it. `next`: the position after the batch. `is_in_memory`: it is stored, and all its deliveries are in memory.

@@ -271,6 +271,11 @@ consumer::HandOff::Reservation Dispatcher::reserve_in_order(std::int32_t handler
   return in_flight ? in_flight->lock()->reserve_in_order(part, events, bytes, Clock::now()) : Reservation{};
 }
 
+bool Dispatcher::lacks_room(std::int32_t handler_id, const InOrder* part, std::int64_t events, std::size_t bytes) {
+  const auto in_flight = find(handler_id);
+  return in_flight && in_flight->lock()->lacks_room(part, events, bytes);
+}
+
 void Dispatcher::end_in_order(std::int32_t handler_id, const InOrder& part, std::int32_t sequence, bool is_in_memory) {
   if (const auto in_flight = find(handler_id)) {
     in_flight->lock()->end_in_order(part, sequence, is_in_memory, Clock::now());

@@ -87,6 +87,7 @@ class Dispatcher final : public consumer::HandOff {
   void hand_over(inbox::LeasedRun run, std::int64_t reserved) override;
   void release(std::int32_t handler_id, std::int64_t events) override;
   void notify_due(std::int32_t handler_id) override;
+  bool lacks_room(std::int32_t handler_id, const InOrder* part, std::int64_t events, std::size_t bytes) override;
   Reservation reserve_in_order(std::int32_t handler_id, const InOrder& part, std::int64_t events,
                                std::size_t bytes) override;
   void end_in_order(std::int32_t handler_id, const InOrder& part, std::int32_t sequence, bool is_in_memory) override;

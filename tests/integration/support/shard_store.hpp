@@ -28,9 +28,14 @@ class ShardStore final : private consumer::HandOff {
 
   consumer::IngestCounts counts;
   inbox::Registrations registrations;
+  int questions_for_room = 0;
+  int full_for = 0;  ///< that many questions find memory full
 
  private:
   Reservation reserve(std::int32_t, std::int64_t, std::size_t) override { return {}; }
+  bool lacks_room(std::int32_t, const InOrder*, std::int64_t, std::size_t) override {
+    return ++questions_for_room <= full_for;
+  }
   void hand_over(inbox::LeasedRun, std::int64_t) override {}
   void release(std::int32_t, std::int64_t) override {}
   void notify_due(std::int32_t) override {}

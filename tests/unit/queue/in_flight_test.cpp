@@ -96,6 +96,21 @@ TEST_CASE("a handler that now wants payloads gets no events that were claimed wi
   CHECK(it->stats().queued == 3);
 }
 
+TEST_CASE("ingest waits for the memory of a handler that works, has no backlog, and has not enough room") {
+  constexpr std::int64_t too_many = 1'000'000;
+  const auto settings = handler(2);
+  const Handler it{settings};
+  const auto lacks_room = [&](std::int64_t events) { return it->lock()->lacks_room(nullptr, events, 100); };
+  CHECK_FALSE(lacks_room(too_many));  // it may have a backlog
+  REQUIRE(claim(*it.of, {}));
+  CHECK(lacks_room(too_many));
+  CHECK_FALSE(lacks_room(1));
+  it->close(InFlight::Closed::paused);
+  CHECK_FALSE(lacks_room(too_many));
+  it->reopen(InFlight::Closed::paused);
+  CHECK_FALSE(lacks_room(too_many));  // events were stored meanwhile
+}
+
 TEST_CASE("a backlog of retries alone leaves room for fresh events") {
   const int attempts = GENERATE(0, 1);
   const Handler it{handler(4, 100)};

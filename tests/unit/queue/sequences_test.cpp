@@ -275,6 +275,17 @@ TEST_CASE("a wanted sequence goes to the instance that has its partition") {
   CHECK(it.take_begun_drains() == goes);
 }
 
+TEST_CASE("a sequence has everything in memory once it has caught up, before the batch that comes next alone") {
+  Sequences it;
+  CHECK_FALSE(it.has_all_before(shard, {1, 100}));
+  begin_reading(it);
+  CHECK_FALSE(it.has_all_before(shard, {1, 100}));
+  reads(it, Read::end);
+  CHECK(it.has_all_before(shard, {1, 100}));
+  CHECK_FALSE(it.has_all_before(shard, {1, 120}));
+  CHECK_FALSE(it.has_all_before(shard, {2, 100}));
+}
+
 TEST_CASE("a lease of unknown events that stays makes the sequence be taken again, unless a batch is being stored") {
   Sequences it;
   begin_reading(it);
