@@ -7,9 +7,9 @@
 -- began may have split a row, and the statement does not see the new row. A statement that has changed nothing proves
 -- nothing: it may have waited for a settlement that replaced the row by its retry.
 --
--- Locks: as inbox.await_settlements, then as inbox.split_joined; then its window, its dead letters of lanes in order of
--- id, and deliveries. Rows that are not leased are locked by statements that wait for no other delivery. Indexes:
--- delivery_order, delivery_lane, dead_letter_lane.
+-- Locks: as inbox.await_settlements; then its window, its dead letters of lanes in order of id, and deliveries. Rows
+-- that are not leased are locked by statements that wait for no other delivery. Indexes: delivery_order,
+-- delivery_lane, dead_letter_lane.
 create or replace function inbox.change_order(p_handler int, p_mode text, p_order_scope text, p_new_keys boolean)
 returns bigint
 language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '10s' as $$
@@ -20,9 +20,6 @@ declare
   v_total bigint := 0;
 begin
   perform inbox.await_settlements(p_handler, null);
-  if inbox.sequence_of(p_mode, p_order_scope, 1) = 0 then
-    perform inbox.split_joined(p_handler);
-  end if;
   delete from inbox.sequence s where s.handler_id = p_handler;
   delete from inbox.batch_window w where w.handler_id = p_handler;
   perform from inbox.dead_letter x

@@ -176,60 +176,6 @@ TEST_CASE("with another order key, lanes end and their events run in their turn"
   CHECK(offsets_of(in_order.claim(2)) == Texts{"{[0,1)}", "{[1,3)}"});
 }
 
-// fault: mode, order key or scope of a handler changes beside other instances, under failing load
-TEST_CASE("events that were joined in their lane run in the order of storing once the order is the whole handler's") {
-  const std::string order_by = GENERATE("key", "subject");
-  const bool is_claimed_twice = GENERATE(false, true);
-  CAPTURE(order_by, is_claimed_twice);
-  InOrder in_order;
-  const auto other_shard = in_order.inbox.add_shard("orders", 1);
-  const auto store_other = [&](std::int64_t offset) {
-    Batch batch{in_order.inbox};
-    batch.at(other_shard, offset).events(1).deliver_to(in_order.handler);
-    batch.get().runs.back().sequence = other_shard;
-    batch.store(in_order.connection());
-  };
-  in_order.store(2);
-  store_other(0);
-  in_order.store(1);
-  store_other(1);
-  in_order.store(2);
-  in_order.take(in_order.inbox.owner, 1);
-  const auto log = in_order.claim();
-  REQUIRE(log.claimed.runs.size() == 3);
-  REQUIRE(in_order.settle(Outcome{log.claimed.runs[0]}.retry(0, milliseconds{0}).wait({1}).out));
-  REQUIRE(in_order.settle(Outcome{log.claimed.runs[1]}.wait({2}).out));
-  REQUIRE(in_order.settle(Outcome{log.claimed.runs[2]}.wait({3, 4}).out));
-  in_order.make_due();
-  const auto head = in_order.claim_lanes();
-  REQUIRE(in_order.settle(Outcome{head.claimed.runs.at(0)}.done({0}).out));
-  REQUIRE(offsets_of(in_order.claim_lanes()) == Texts{"{[1,5)}"});
-  if (is_claimed_twice) {
-    in_order.expire();
-    in_order.take(in_order.inbox.owner, 2);
-    REQUIRE(offsets_of(in_order.claim_lanes(2)) == Texts{"{[1,5)}"});
-  }
-
-  inbox::register_handlers(in_order.connection(),
-                           {settings_of(config::Mode::sequential, config::OrderScope::handler, order_by)});
-  CHECK(in_order.database().text(
-            "select string_agg(case when shard_id = $1::int then 'other ' else '' end || pending, ' ' "
-            "order by coalesce(ordinal, delivery_id), inbox.stored_at(d), shard_id, lower(pending)) "
-            "from inbox.delivery d",
-            {std::to_string(other_shard)}) == "{[1,2)} other {[0,1)} {[2,3)} other {[1,2)} {[3,5)}");
-  CHECK(in_order.database().number("select count(*) from inbox.delivery where due_at < 'infinity'") ==
-        (order_by == "key" ? 1 : 0));
-  CHECK(in_order.database().number("select sum(events) from inbox.delivery") == 6);
-  CHECK(inbox::find_misplaced(in_order.connection()).empty());
-  in_order.sequence = inbox::whole_handler;
-  in_order.take(in_order.inbox.owner, 3);
-  if (order_by == "subject") {
-    CHECK(offsets_of(in_order.claim(3)) == Texts{"{[1,2)}", "{[0,1)}", "{[2,3)}", "{[1,2)}", "{[3,5)}"});
-  } else {
-    CHECK(offsets_of(in_order.claim_lanes(3)) == Texts{"{[1,2)}"});
-  }
-}
-
 TEST_CASE("an event that failed is put between its neighbours when lanes end") {
   InOrder in_order{config::OrderScope::handler};
   in_order.store(6);
