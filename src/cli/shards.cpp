@@ -76,6 +76,32 @@ void merge(Document& into, const Document& more) {
   }
 }
 
+/// The time down to which each database has given its rows; empty: each has given all. Older rows of one database would
+/// look as if the others had none.
+std::string shown_down_to(const std::vector<ShardAnswer>& answers) {
+  std::string out;
+  for (const ShardAnswer& one : answers) {
+    const Document& document = one.answer.document;
+    if (!document.is_object() || document.value("next", Document{}).is_null()) continue;
+    for (const Document& member : document) {
+      if (member.is_array() && !member.empty()) out = std::max(out, time_in(member.back()));
+    }
+  }
+  return out;
+}
+
+void leave_out_older(Answer& answer, const std::string& time) {
+  for (Document& member : answer.document) {
+    if (!member.is_array()) continue;
+    std::erase_if(member.get_ref<Document::array_t&>(), [&](const Document& row) {
+      const std::string its_time = time_in(row);
+      return !its_time.empty() && its_time < time;
+    });
+  }
+  answer.document["next"] = nullptr;
+  answer.message = "rows before " + time + ": ask for a time, or with --config for one database";
+}
+
 Answer only_one(std::vector<ShardAnswer>& answers) {
   const auto found = std::ranges::find_if(answers, [](const auto& one) { return one.answer.code == ExitCode::done; });
   ShardAnswer& chosen = found == answers.end() ? answers.front() : *found;
@@ -98,6 +124,7 @@ bool is_about_one(const operations::Operation& operation) {
 Answer merged(std::vector<ShardAnswer> answers, bool is_about_one) {
   if (is_about_one) return only_one(answers);
   Answer out;
+  const std::string shown = shown_down_to(answers);
   for (ShardAnswer& one : answers) {
     out.code = std::max(out.code, one.answer.code);
     if (!one.answer.document.is_object()) continue;
@@ -107,6 +134,7 @@ Answer merged(std::vector<ShardAnswer> answers, bool is_about_one) {
     else
       merge(out.document, one.answer.document);
   }
+  if (!shown.empty()) leave_out_older(out, shown);
   return out;
 }
 
@@ -152,7 +180,13 @@ ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, c
     answers.push_back(std::move(one));
   }
   out.answered = answers.size();
-  if (!answers.empty()) out.all = merged(std::move(answers), is_about_one(operation));
+  if (shards.size() == 1 && !answers.empty() && answers.front().answer.document.is_object()) {
+    mark_rows(answers.front().answer.document, answers.front().index);  // with the mark of its next page
+    out.all = std::move(answers.front().answer);
+  } else if (!answers.empty()) {
+    out.all = merged(std::move(answers), is_about_one(operation));
+  }
+  if (!out.all.document.is_null()) out.not_shown = std::exchange(out.all.message, {});
   out.worst = std::max(out.worst, out.all.code);
   return out;
 }
@@ -173,6 +207,7 @@ ExitCode read_shards(const Session& session, const operations::Operation& operat
       session.output.out << presenter(found.all.document, session.output.look) << std::flush;
   }
   if (!found.all.message.empty()) session.say(found.all.message);
+  if (!found.not_shown.empty()) session.say("not shown: " + found.not_shown);
   return found.worst;
 }
 

@@ -35,6 +35,7 @@ struct ShardAnswers {
   operations::Answer all;            ///< of the databases that answered, as one
   std::vector<std::string> away;     ///< a sentence for each database that did not answer
   std::vector<std::string> remarks;  ///< messages of databases that answered
+  std::string not_shown;             ///< what a list of several databases leaves out; empty: nothing
   base::ExitCode worst = base::ExitCode::done;
 };
 

@@ -26,6 +26,7 @@ constexpr auto restore_wait = 200ms;
 /// For a handler's events to leave memory.
 constexpr auto max_wait_for_room = 50ms;
 constexpr auto room_step = 1ms;
+constexpr std::size_t min_large_batch = 256;
 
 /// Waits. False as soon as `give_up` returns true.
 bool wait(std::chrono::milliseconds time, const std::function<bool()>& give_up) {
@@ -206,7 +207,10 @@ void BatchWriter::route_batch(Plan& plan, const Batch& batch) {
 /// large batch, with more behind it, waits a moment for handlers that have kept up with ingest so far. A handler that
 /// takes longer falls behind and is not waited for again until it has caught up.
 void BatchWriter::wait_for_room(const Plan& plan, const Batch& batch, const std::function<bool()>& give_up) {
-  if (2 * batch.events.size() < static_cast<std::size_t>(settings_.ingest.batch_events)) return;
+  const std::size_t half = static_cast<std::size_t>(settings_.ingest.batch_events) / 2;
+  const bool is_large = batch.events.size() >= std::max(half, min_large_batch) ||
+                        2 * batch.bytes >= settings_.ingest.batch_bytes;
+  if (!is_large) return;
   const auto lacks_room = [&](const HandlerRuns& planned) {
     const auto part = planned.ordered_shard ? std::optional{in_order(batch, planned)} : std::nullopt;
     return hand_off_.lacks_room(planned.handler_id, part ? &*part : nullptr, planned.events, bytes_of(batch, planned));

@@ -14,6 +14,13 @@ constexpr double daemon_us_per_event = 1.4;
 constexpr double daemon_us_per_handler = 0.15;
 constexpr double daemon_us_per_byte = 0.0013;
 
+/// Where the batches of all handlers do not fit into dispatch.in_hand_bytes, handlers read stored events again.
+constexpr double in_hand_bytes = 64.0 * 1024 * 1024;
+constexpr double batch_events = 1'000;
+constexpr double event_overhead = 250;
+constexpr double daemon_us_per_reading = 1.3;
+constexpr double database_us_per_reading = 3;
+
 constexpr double database_us_per_event = 8;
 constexpr double database_us_per_handler = 0.1;
 constexpr double database_us_per_row = 3.8;
@@ -53,6 +60,12 @@ double database_us_of_payload(const Load& load) {
   return load.payload * (load.has_lz4 ? database_us_per_lz4_byte : database_us_per_pglz_byte);
 }
 
+/// Of the handlers, those whose events do not fit into memory at full load.
+double reading_handlers(const Load& load) {
+  const double fitting = in_hand_bytes / (batch_events * (load.payload + event_overhead));
+  return std::max(0.0, static_cast<double>(load.handlers) - fitting);
+}
+
 int count_for(double needed, double each) { return std::max(1, static_cast<int>(std::ceil(needed / each))); }
 
 void advise(const Load& load, Capacity& out) {
@@ -82,10 +95,12 @@ void advise(const Load& load, Capacity& out) {
 
 Capacity capacity_of(const Load& load) {
   const double rows = load.writes_rows ? load.handlers : 0;
-  const double daemon_us =
-      daemon_us_per_event + load.payload * daemon_us_per_byte + load.handlers * daemon_us_per_handler;
+  const double reading = reading_handlers(load);
+  const double daemon_us = daemon_us_per_event + load.payload * daemon_us_per_byte +
+                           load.handlers * daemon_us_per_handler + reading * daemon_us_per_reading;
   const double database_us = database_us_per_event + load.handlers * database_us_per_handler +
-                             rows * database_us_per_row + database_us_of_payload(load);
+                             reading * database_us_per_reading + rows * database_us_per_row +
+                             database_us_of_payload(load);
   const double wal = wal_per_event + load.handlers * wal_per_handler + rows * wal_per_row + load.payload;
   const double of_event = (event_bytes + load.payload + load.handlers * outcome_bytes) * slack;
   const double of_id = id_bytes * slack;

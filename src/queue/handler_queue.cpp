@@ -116,6 +116,9 @@ bool HandlerQueue::lacks_room(const consumer::HandOff::InOrder* part, std::int64
   const Order* const order = state_.settings.order.get();
   // An open window keeps its events in memory, however long ingest waits.
   if (!state_.takes() || (order != nullptr && order->batch) || (order != nullptr) != (part != nullptr)) return false;
+  // A handler that is known to be slow gets so few events that there is no room for these in empty memory either.
+  const double pace = state_.room.pace().per_second();  // 0: unknown
+  if ((pace > 0 && pace < static_cast<double>(events)) || state_.room.limit() < events) return false;
   const bool has_all = part == nullptr ? !state_.due.has_backlog()
                                        : state_.sequences.has_all_before(order->sequence_of(part->shard_id),
                                                                          {part->epoch, part->expected});

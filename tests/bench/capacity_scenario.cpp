@@ -36,7 +36,7 @@ void measure_sizes(const Options& asked, Report& report) {
     const MeasuredRun run = bench.daemon(bench.settings()).settled;
     report.run(std::to_string(size.payload) + " B", run);
     report.note("disk per event: event " + size_of(bench.control, "event%", run.events) + ", ledger " +
-                size_of(bench.control, "ledger", run.events) + ", outcome " +
+                size_of(bench.control, "ledger%", run.events) + ", outcome " +
                 size_of(bench.control, "outcome%", run.events) + ", the rest " +
                 size_of(bench.control, "(position|delivery)", run.events));
   }

@@ -52,6 +52,20 @@ TEST_CASE("lists that are newest first stay so, and a search went as far as the 
   CHECK(all.document.at("next_until") == "2026-01-02");
 }
 
+TEST_CASE("a list of several databases ends where one of them has more") {
+  const auto page = [](const char* one, const char* other, const Document& next) {
+    return Document{{"events", {{{"received_at", one}}, {{"received_at", other}}}}, {"next", next}};
+  };
+  const auto all = merged({{0, {ExitCode::done, page("2026-01-05", "2026-01-03", "mark"), "", nullptr}},
+                           {1, {ExitCode::done, page("2026-01-04", "2026-01-01", nullptr), "", nullptr}}},
+                          false);
+  std::string order;
+  for (const auto& row : all.document.at("events")) order += row.at("received_at").get<std::string>().back();
+  CHECK(order == "543");
+  CHECK(all.document.at("next").is_null());
+  CHECK_THAT(all.message, Catch::Matchers::ContainsSubstring("rows before 2026-01-03"));
+}
+
 TEST_CASE("of a single event, the database that has it answers") {
   const auto found = merged({{0, {ExitCode::no, nullptr, "there is no such event", nullptr}},
                              {1, {ExitCode::done, {{"event", {{"event_id", "x"}}}}, "", nullptr}}},

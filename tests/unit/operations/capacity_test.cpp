@@ -39,6 +39,18 @@ TEST_CASE("each handler that writes rows costs the database more than one that c
   CHECK(rows.daemon_cores == calls.daemon_cores);
 }
 
+TEST_CASE("handlers whose events do not fit into memory cost several times as much") {
+  Load load;
+  load.writes_rows = false;
+  load.payload = 1'000;
+  const auto cost_of = [&](int handlers) {
+    load.handlers = handlers;
+    return capacity_of(load).database_cores;
+  };
+  CHECK(cost_of(20) < 1.3 * cost_of(1));
+  CHECK(cost_of(200) > 5 * cost_of(1));
+}
+
 TEST_CASE("a load beyond a server is told to use more instances and databases") {
   Load load;
   load.rate = 2'000'000;

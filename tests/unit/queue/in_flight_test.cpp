@@ -96,19 +96,21 @@ TEST_CASE("a handler that now wants payloads gets no events that were claimed wi
   CHECK(it->stats().queued == 3);
 }
 
-TEST_CASE("ingest waits for the memory of a handler that works, has no backlog, and has not enough room") {
-  constexpr std::int64_t too_many = 1'000'000;
-  const auto settings = handler(2);
-  const Handler it{settings};
+TEST_CASE("ingest waits for the memory of a handler that works, has no backlog, and will have room") {
+  const Handler it{handler(2)};
   const auto lacks_room = [&](std::int64_t events) { return it->lock()->lacks_room(nullptr, events, 100); };
-  CHECK_FALSE(lacks_room(too_many));  // it may have a backlog
+  const auto most = it->lock()->target();
+  CHECK_FALSE(lacks_room(most + 1));  // it may have a backlog
   REQUIRE(claim(*it.of, {}));
-  CHECK(lacks_room(too_many));
-  CHECK_FALSE(lacks_room(1));
+  CHECK_FALSE(lacks_room(most));
+  CHECK(lacks_room(most + 1));
+  REQUIRE(it->reserve(1, 100).events == 1);
+  CHECK(lacks_room(most));
+  CHECK_FALSE(lacks_room(1'000'000'000));  // it never has that much room
   it->close(InFlight::Closed::paused);
-  CHECK_FALSE(lacks_room(too_many));
+  CHECK_FALSE(lacks_room(most));
   it->reopen(InFlight::Closed::paused);
-  CHECK_FALSE(lacks_room(too_many));  // events were stored meanwhile
+  CHECK_FALSE(lacks_room(most));  // events were stored meanwhile
 }
 
 TEST_CASE("a backlog of retries alone leaves room for fresh events") {
