@@ -41,7 +41,7 @@ bool is_search_end(std::string_view key) { return key == "back_to" || key == "ne
 
 /// The time by which a list of such rows is newest first; empty: another order.
 std::string time_in(const Document& row) {
-  for (const char* const key : {"received_at", "died_at", "occurred_at"}) {
+  for (const char* const key : {"died_at", "received_at", "occurred_at"}) {
     const auto found = row.is_object() ? row.find(key) : row.end();
     if (found != row.end() && found->is_string()) return found->get<std::string>();
   }
@@ -183,10 +183,11 @@ ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, c
   if (shards.size() == 1 && !answers.empty() && answers.front().answer.document.is_object()) {
     mark_rows(answers.front().answer.document, answers.front().index);  // with the mark of its next page
     out.all = std::move(answers.front().answer);
+    if (!is_about_one(operation)) out.all.message.clear();  // it is a remark
   } else if (!answers.empty()) {
     out.all = merged(std::move(answers), is_about_one(operation));
+    if (!is_about_one(operation)) out.not_shown = std::exchange(out.all.message, {});
   }
-  if (!out.all.document.is_null()) out.not_shown = std::exchange(out.all.message, {});
   out.worst = std::max(out.worst, out.all.code);
   return out;
 }

@@ -9,8 +9,8 @@
 /// How much a handler may have in flight: a budget of bytes shared by all handlers, its own speed, and reserved room.
 namespace inboxd::dispatcher {
 
-/// A limit shared by all handlers, in bytes. Half of it is divided evenly, so that no handler starves
-/// another; the other half is common to all. Any thread.
+/// A limit shared by all handlers, in bytes. Half of it is divided evenly, so that no handler starves another; the
+/// other half is common to all. Any thread.
 class Budget final {
  public:
   explicit Budget(std::int64_t limit) : limit_{limit} { divide(1); }

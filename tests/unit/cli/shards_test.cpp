@@ -66,6 +66,16 @@ TEST_CASE("a list of several databases ends where one of them has more") {
   CHECK_THAT(all.message, Catch::Matchers::ContainsSubstring("rows before 2026-01-03"));
 }
 
+TEST_CASE("dead letters of several databases are listed by their deaths, not by the times of their events") {
+  const auto list = [](const char* died, const char* received) {
+    return Document{{"dead_letters", {{{"received_at", received}, {"died_at", died}}}}};
+  };
+  const auto all = merged({{0, {ExitCode::done, list("2026-01-05", "2026-01-04"), "", nullptr}},
+                           {1, {ExitCode::done, list("2026-01-06", "2026-01-01"), "", nullptr}}},
+                          false);
+  CHECK(all.document.at("dead_letters").at(0).at("died_at") == "2026-01-06");
+}
+
 TEST_CASE("of a single event, the database that has it answers") {
   const auto found = merged({{0, {ExitCode::no, nullptr, "there is no such event", nullptr}},
                              {1, {ExitCode::done, {{"event", {{"event_id", "x"}}}}, "", nullptr}}},
