@@ -54,6 +54,17 @@ class Ledger:
         self.rig = rig
         self.resends = 0
 
+    def records(self, topic):
+        """Those that this database stores: of every so many partitions the first."""
+        return [record for record in self.rig.brokers.records(topic) if int(record[0]) % self.rig.databases == 0]
+
+    def of_stored_keys(self, wanted, topic):
+        """The wanted messages that come back to this database."""
+        if self.rig.databases == 1:
+            return wanted
+        stored = {key for _, _, key, _, _ in self.records(topic)}
+        return {key: ids for key, ids in wanted.items() if key in stored}
+
     def rows(self, table):
         text = self.rig.postgres.ask(
             f"select coalesce(key, '') || '|' || event_id from app.{table} order by place", 60)
@@ -63,7 +74,7 @@ class Ledger:
         """Ids by key in log order, for each topic."""
         self.logs = {}
         for topic in ("plain", "keyed"):
-            records = self.rig.brokers.records(topic)
+            records = self.records(topic)
             self.logs[topic] = firsts((key, event_id) for _, _, key, event_id, _ in records)
             self.resends += len(records) - sum(len(ids) for ids in self.logs[topic].values())
         self.forgotten = {event_id for key, ids in self.logs["keyed"].items() if key.startswith("person-")
@@ -73,7 +84,7 @@ class Ledger:
 
     def loads(self):
         keyed, plain = self.logs["keyed"], self.logs["plain"]
-        sent = firsts(self.rows("sent"))
+        sent = self.of_stored_keys(firsts(self.rows("sent")), "outgoing")
         received = self.rows("received")
         here = lambda rows: [row for row in rows if not row[0].startswith(("person-", "app-"))]
         calls = [tuple(line.split("\t")[1::-1]) for line in self.rig.calls.read_text().splitlines()]
@@ -85,7 +96,7 @@ class Ledger:
             Load("sequential, release", keyed, here(self.rows("released")), ordered=False),
             Load("batch", keyed, here(self.rows("batch")), ordered=False),
             Load("outbox, published", keyed, here(self.rows("published")), ordered=True),
-            Load("outbox, received", keyed, here(received), ordered=True),
+            Load("outbox, received", self.of_stored_keys(keyed, "outgoing"), here(received), ordered=True),
             Load("outbox, application", sent, [row for row in received if row[0].startswith("app-")], ordered=True),
             Load("http", keyed, here(calls), ordered=True, once=False),
             Load("kafka", keyed, here(copies), ordered=True, once=False),

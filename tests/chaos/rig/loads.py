@@ -7,7 +7,7 @@ import time
 import uuid
 from dataclasses import dataclass
 
-TOPICS = ["plain:4", "keyed:6", "outgoing:3", "copies:3"]
+TOPICS = ["plain:4", "keyed:6", "outgoing:4", "copies:3"]
 KEYS = 40
 TABLES = ["plain", "list", "parked", "released", "batch", "published", "received"]
 
@@ -97,13 +97,14 @@ def configuration(rig, name, variant):
                 f"{{url: \"{rig.service_url}\"}}", v.types),
         handler("copy", "kafka", "keyed", f"mode: sequential, {patient}", "{topic: copies}", v.types),
     ]
+    shard = f"shard: {{index: 0, of: {rig.databases}, lease: 3s}}\n" if rig.databases > 1 else ""
     return f"""database: {{url: {json.dumps(rig.postgres.url)}, deadline: 8s, connections: 60}}
 kafka: {{brokers: "{rig.brokers.bootstrap}", group: chaos}}
 topics: [{{name: plain}}, {{name: keyed}}, {{name: outgoing}}]
 handler_defaults: {{lease: 6s, deadline: 5s, max_crashes: 1000}}
 outbox: {{lease: 5s}}
 ledger: {{generation_ids: 2000}}
-shutdown: {{drain: 5s}}
+{shard}shutdown: {{drain: 5s}}
 log: {{format: json}}
 handlers:
 {"".join(handlers)}"""

@@ -34,6 +34,7 @@ class Rig:
         self.patience = options.patience
         self.schema = loads.SCHEMA
         self.only = options.only
+        self.databases = options.databases
         self.began = time.monotonic()
         self.lock = threading.Lock()
         self.log = open(work / "rig.log", "a", buffering=1)

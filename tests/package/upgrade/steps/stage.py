@@ -71,6 +71,7 @@ class Stage:
         self.logs = []
         self.seen, self.examples = Counter(), {}
         self.lost_lists = []
+        self.databases = 1
         self.defects = []
         self.last_progress = 0.0
         self.stopping = threading.Event()
