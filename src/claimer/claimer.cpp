@@ -16,8 +16,6 @@ constexpr std::chrono::milliseconds holds_interval{500};
 /// If the process that tries an event shows no heartbeat for this long, another process tries.
 constexpr std::chrono::seconds trial_timeout{10};
 
-constexpr std::array<Class, classes> all_classes{Class::lease, Class::hold, Class::limit, Class::claim};
-
 /// A fence of its own for each question that leases something.
 void draw_fence(Request& request) {
   if (auto* const take = std::get_if<TakeSequences>(&request)) take->fence = base::random_fence();
@@ -90,17 +88,13 @@ void Claimer::serve(Handlers handlers) {
     // The claims of many handlers may take long: leases are renewed in time, also between two claims.
     if (Clock::now() >= next_leases_) visit_leases(handlers);
     if (is_blocked() || stopping_ || suspects_.isolation().is_on()) return;
-    limit_visits(handlers);
     visit(*handler, Class::claim);
   }
 }
 
 void Claimer::serve_isolated(const Handlers& handlers) {
   if (is_blocked()) return;
-  if (const auto handler = suspects_.isolation().turn(handlers, Clock::now())) {
-    limit_visits(handlers);
-    visit(*handler, Class::claim);
-  }
+  if (const auto handler = suspects_.isolation().turn(handlers, Clock::now())) visit(*handler, Class::claim);
   suspects_.isolation().review(handlers, suspects_.any_in_flight(), Clock::now());
 }
 
@@ -113,12 +107,13 @@ void Claimer::visit_leases(const Handlers& handlers) {
   visit_all(handlers, Class::lease);
   const auto now = Clock::now();
   next_leases_ = now + limits_.turn;
-  for (const auto& handler : handlers) next_leases_ = std::min(next_leases_, handler->next_due(Class::lease, now));
+  constexpr auto lease = static_cast<std::size_t>(Class::lease);
+  for (const auto& handler : handlers) next_leases_ = std::min(next_leases_, handler->next_due(now)[lease]);
 }
 
 /// A failure of this handler alone (rights on a table that its claims read, locked rows) does not stop the others.
 void Claimer::visit(InFlight& handler, Class of) {
-  Retry& retry = retry_of(handler, of);
+  Retry& retry = retries_of(handler)[static_cast<std::size_t>(of)];
   if (is_blocked() || Clock::now() < retry.not_before) return;
   const auto refused = ask_all(handler, of);
   if (is_blocked()) return;
@@ -129,10 +124,13 @@ void Claimer::visit(InFlight& handler, Class of) {
   }
 }
 
-/// Returns the last refusal. A refused question does not hold up the handler's others.
+/// Returns the last refusal. A refused question does not hold up the handler's others. Most visits of idle handlers ask
+/// nothing, so only the first question of a claim looks at the leases at stake.
 std::optional<inbox::DatabaseFailure> Claimer::ask_all(InFlight& handler, Class of) {
   std::optional<inbox::DatabaseFailure> refused;
+  bool is_limited = of != Class::claim;
   while (auto request = handler.next(of, Clock::now())) {
+    if (!std::exchange(is_limited, true)) limit_visits(list_handlers_());
     if (auto failure = ask(handler, std::move(*request))) refused = std::move(failure);
     // Leases first: rows that a claim leased and that are not in memory hold back its sequence.
     if (of == Class::claim) visit(handler, Class::lease);
@@ -208,7 +206,7 @@ void Claimer::find_due(const Handlers& handlers) {
   FindDue question;
   Handlers asked;
   for (const auto& handler : handlers) {
-    if (now < retry_of(*handler, Class::claim).not_before) continue;
+    if (now < retries_of(*handler)[static_cast<std::size_t>(Class::claim)].not_before) continue;
     const auto look = handler->lock()->begin_look(now);
     if (!look) continue;
     asked.push_back(handler);
@@ -244,15 +242,17 @@ Claimer::Clock::time_point Claimer::next_turn(Clock::time_point now) {
   if (now < blocked_until_) return std::min(turn, blocked_until_);
   turn = std::min(turn, std::max(next_holds_, holds_.not_before));
   for (const auto& handler : list_handlers_()) {
-    for (const Class of : all_classes) {
-      if (of == Class::claim && is_isolated) continue;
-      turn = std::min(turn, std::max(handler->next_due(of, now), retry_of(*handler, of).not_before));
+    const auto due = handler->next_due(now);
+    const Retries& retries = retries_of(*handler);
+    for (std::size_t of = 0; of < classes; ++of) {
+      if (static_cast<Class>(of) == Class::claim && is_isolated) continue;
+      turn = std::min(turn, std::max(due[of], retries[of].not_before));
     }
   }
   return turn;
 }
 
-Claimer::Retry& Claimer::retry_of(const InFlight& handler, Class of) {
+Claimer::Retries& Claimer::retries_of(const InFlight& handler) {
   auto at = retries_.find(handler.handler_id());
   if (at == retries_.end()) {
     const auto retry = [&](const char* questions) {
@@ -263,7 +263,7 @@ Claimer::Retry& Claimer::retry_of(const InFlight& handler, Class of) {
     Retries all{retry("leases"), retry("pauses"), retry("limits"), retry("claims")};
     at = retries_.emplace(handler.handler_id(), std::move(all)).first;
   }
-  return at->second[static_cast<std::size_t>(of)];
+  return at->second;
 }
 
 }  // namespace inboxd::dispatcher
