@@ -66,7 +66,9 @@ class Pace {
   using Duration = std::chrono::steady_clock::duration;
 
   struct Limits {
-    std::int64_t start_events = 64;  ///< in flight while the speed is unknown
+    /// In flight while the speed is unknown: a large batch of ingest, so that a fast handler begins without a backlog.
+    /// A slow one shows with its first calls.
+    std::int64_t start_events = 2048;
     std::int64_t growth = 16;        ///< events in flight: at most this multiple of the recent events
     double half_life_seconds = 0.25;
     double in_flight_seconds = 1.0;

@@ -66,8 +66,8 @@ TEST_CASE("a handler may use all of a budget alone, and leaves the others their 
   CHECK(shared.left_for(0) == 100);
 }
 
-TEST_CASE("a new handler begins with a modest target, at least one call for each worker") {
-  CHECK(Pace{8, 1}.target() == 64);
+TEST_CASE("a new handler begins with room for a large batch, and at least one call for each worker") {
+  CHECK(Pace{8, 1}.target() == 2'048);
   CHECK(Pace{8, 500}.target() == 4'000);
   CHECK(Pace{8, 1}.batch_size(64) == 1);
 }
@@ -88,7 +88,7 @@ TEST_CASE("a handler that turns slow loses its target within seconds, and at onc
   pace.note_running({8, 4s});
   CHECK(pace.target() == 16);
   pace.note_running({});
-  CHECK(pace.target() == 64);
+  CHECK(pace.target() == 2'048);
   CHECK(worked(pace, 1'000, 10'000, 1ms).target() > 1'000'000);
   CHECK(worked(pace, 8 * 8, 1, 1s).target() < 20);  // eight workers for eight seconds
 }
