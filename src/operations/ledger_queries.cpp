@@ -18,6 +18,9 @@ using namespace std::chrono_literals;
 /// Below that, nothing about the ledger is worth an operator's time.
 constexpr std::int64_t worth_bytes = 256 << 20;
 constexpr std::int64_t enough_resends = 100;
+/// A younger ledger has not seen the resends that come after days.
+constexpr std::chrono::hours enough_time{7 * 24};
+constexpr std::int64_t worth_a_change = 2;  ///< so many times smaller
 constexpr double much_random = 0.5, much_full_pages = 0.5;
 constexpr std::int64_t near_checkpoints = std::int64_t{4} << 30;
 /// Retentions that are proposed: the first that is four times as long as 99.9 % of the resends took.
@@ -62,10 +65,11 @@ LedgerState read_ledger(inbox::Connection& connection) {
 std::vector<std::string> ledger_advice(const LedgerState& ledger, const config::Retention& retention) {
   std::vector<std::string> out;
   if (ledger.bytes < worth_bytes) return out;
-  const bool is_known = ledger.resends >= enough_resends && ledger.resend_seconds;
+  const std::chrono::seconds seen{ledger.seconds};
+  const bool is_known = ledger.resends >= enough_resends && ledger.resend_seconds && seen >= enough_time;
   const auto shorter = is_known ? proposal(*ledger.resend_seconds) : std::nullopt;
   if (shorter && (!retention.ledger || *shorter < *retention.ledger) &&
-      *shorter < std::chrono::seconds{ledger.seconds}) {
+      *shorter * worth_a_change <= seen) {
     const double left = static_cast<double>(ledger.bytes) *
                         static_cast<double>(std::chrono::seconds{*shorter}.count()) /
                         static_cast<double>(ledger.seconds);
@@ -73,7 +77,8 @@ std::vector<std::string> ledger_advice(const LedgerState& ledger, const config::
                   config::duration_text(std::chrono::seconds{*ledger.resend_seconds}) + ": retention.ledger: " +
                   config::duration_text(*shorter) + " would need " + gigabytes(left) + " instead of " +
                   gigabytes(static_cast<double>(ledger.bytes)) +
-                  "; events older than this are not found by their id, and a resend of one is stored as a new event");
+                  "; events older than this are not found by their id, and a resend of one is stored as a new event, "
+                  "so keep it no shorter than retention.events and the topics' retention.ms");
   }
   const bool is_random = ledger.random_share.value_or(0) > much_random;
   if (is_random && ledger.full_page_share > much_full_pages && ledger.checkpoint_bytes < near_checkpoints) {

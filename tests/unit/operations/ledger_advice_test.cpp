@@ -32,6 +32,13 @@ TEST_CASE("the ledger's advice names a shorter retention only where resends were
   REQUIRE(advice.size() == 1);
   CHECK_THAT(advice[0], ContainsSubstring("99.9 % of 12000 resends came within"));
   CHECK_THAT(advice[0], ContainsSubstring("retention.ledger: 6h would need 0.06 GB instead of 10.0 GB"));
+  CHECK_THAT(advice[0], ContainsSubstring("no shorter than retention.events and the topics' retention.ms"));
+  ledger.seconds = 3 * 86'400;  // too young to have seen the late resends
+  CHECK(operations::ledger_advice(ledger, retention).empty());
+  ledger.seconds = 40 * 86'400;
+  ledger.resend_seconds = 6 * 86'400;  // 28 of 40 days at least
+  CHECK(operations::ledger_advice(ledger, retention).empty());
+  ledger.resend_seconds = 4'096;
   retention.ledger = std::chrono::hours{6};
   CHECK(operations::ledger_advice(ledger, retention).empty());
   retention.ledger.reset();
