@@ -125,8 +125,12 @@ Answer merged(std::vector<ShardAnswer> answers, bool is_about_one) {
   if (is_about_one) return only_one(answers);
   Answer out;
   const std::string shown = shown_down_to(answers);
+  // A list is found if any database has rows of it; a status is well if each is.
+  const bool is_found = std::ranges::any_of(answers, [](const ShardAnswer& one) {
+    return one.answer.code == ExitCode::done && one.answer.document.is_object() && one.answer.document.contains("next");
+  });
   for (ShardAnswer& one : answers) {
-    out.code = std::max(out.code, one.answer.code);
+    if (!is_found) out.code = std::max(out.code, one.answer.code);
     if (!one.answer.document.is_object()) continue;
     mark_rows(one.answer.document, one.index);
     if (out.document.is_null())

@@ -36,6 +36,18 @@ TEST_CASE("a page of several databases has no mark for the next") {
   CHECK(all.document.at("next").is_null());
 }
 
+TEST_CASE("a list of several databases is found if one of them has a row of it") {
+  const Document some{{"dead_letters", {{{"event_id", "a"}}}}, {"next", nullptr}};
+  const Document none{{"dead_letters", Document::array()}, {"next", nullptr}};
+  const auto code = [](const Document& second) {
+    const ExitCode its = second.at("dead_letters").empty() ? ExitCode::no : ExitCode::done;
+    const Document first{{"dead_letters", Document::array()}, {"next", nullptr}};
+    return merged({{0, {ExitCode::no, first, "", nullptr}}, {1, {its, second, "", nullptr}}}, false).code;
+  };
+  CHECK(code(some) == ExitCode::done);
+  CHECK(code(none) == ExitCode::no);
+}
+
 TEST_CASE("lists that are newest first stay so, and a search went as far as the databases went together") {
   const auto page = [](const char* one, const char* other, const char* until, bool complete) {
     return Document{{"events", {{{"received_at", one}}, {{"received_at", other}}}},
