@@ -16,6 +16,8 @@ constexpr std::chrono::milliseconds holds_interval{500};
 /// If the process that tries an event shows no heartbeat for this long, another process tries.
 constexpr std::chrono::seconds trial_timeout{10};
 
+constexpr std::array<Class, classes> all_classes{Class::lease, Class::hold, Class::limit, Class::claim};
+
 /// A fence of its own for each question that leases something.
 void draw_fence(Request& request) {
   if (auto* const take = std::get_if<TakeSequences>(&request)) take->fence = base::random_fence();
@@ -107,13 +109,12 @@ void Claimer::visit_leases(const Handlers& handlers) {
   visit_all(handlers, Class::lease);
   const auto now = Clock::now();
   next_leases_ = now + limits_.turn;
-  constexpr auto lease = static_cast<std::size_t>(Class::lease);
-  for (const auto& handler : handlers) next_leases_ = std::min(next_leases_, handler->next_due(now)[lease]);
+  for (const auto& handler : handlers) next_leases_ = std::min(next_leases_, handler->next_due(Class::lease, now));
 }
 
 /// A failure of this handler alone (rights on a table that its claims read, locked rows) does not stop the others.
 void Claimer::visit(InFlight& handler, Class of) {
-  Retry& retry = retries_of(handler)[static_cast<std::size_t>(of)];
+  Retry& retry = retry_of(handler, of);
   if (is_blocked() || Clock::now() < retry.not_before) return;
   const auto refused = ask_all(handler, of);
   if (is_blocked()) return;
@@ -124,13 +125,12 @@ void Claimer::visit(InFlight& handler, Class of) {
   }
 }
 
-/// Returns the last refusal. A refused question does not hold up the handler's others. Most visits of idle handlers ask
-/// nothing, so only the first question of a claim looks at the leases at stake.
+/// Returns the last refusal. A refused question does not hold up the handler's others.
 std::optional<inbox::DatabaseFailure> Claimer::ask_all(InFlight& handler, Class of) {
   std::optional<inbox::DatabaseFailure> refused;
-  bool is_limited = of != Class::claim;
+  bool needs_limit = of == Class::claim;  // only with a question: most visits of idle handlers ask nothing
   while (auto request = handler.next(of, Clock::now())) {
-    if (!std::exchange(is_limited, true)) limit_visits(list_handlers_());
+    if (std::exchange(needs_limit, false)) limit_visits(list_handlers_());
     if (auto failure = ask(handler, std::move(*request))) refused = std::move(failure);
     // Leases first: rows that a claim leased and that are not in memory hold back its sequence.
     if (of == Class::claim) visit(handler, Class::lease);
@@ -206,7 +206,7 @@ void Claimer::find_due(const Handlers& handlers) {
   FindDue question;
   Handlers asked;
   for (const auto& handler : handlers) {
-    if (now < retries_of(*handler)[static_cast<std::size_t>(Class::claim)].not_before) continue;
+    if (now < retry_of(*handler, Class::claim).not_before) continue;
     const auto look = handler->lock()->begin_look(now);
     if (!look) continue;
     asked.push_back(handler);
@@ -242,17 +242,15 @@ Claimer::Clock::time_point Claimer::next_turn(Clock::time_point now) {
   if (now < blocked_until_) return std::min(turn, blocked_until_);
   turn = std::min(turn, std::max(next_holds_, holds_.not_before));
   for (const auto& handler : list_handlers_()) {
-    const auto due = handler->next_due(now);
-    const Retries& retries = retries_of(*handler);
-    for (std::size_t of = 0; of < classes; ++of) {
-      if (static_cast<Class>(of) == Class::claim && is_isolated) continue;
-      turn = std::min(turn, std::max(due[of], retries[of].not_before));
+    for (const Class of : all_classes) {
+      if (of == Class::claim && is_isolated) continue;
+      turn = std::min(turn, std::max(handler->next_due(of, now), retry_of(*handler, of).not_before));
     }
   }
   return turn;
 }
 
-Claimer::Retries& Claimer::retries_of(const InFlight& handler) {
+Claimer::Retry& Claimer::retry_of(const InFlight& handler, Class of) {
   auto at = retries_.find(handler.handler_id());
   if (at == retries_.end()) {
     const auto retry = [&](const char* questions) {
@@ -263,7 +261,7 @@ Claimer::Retries& Claimer::retries_of(const InFlight& handler) {
     Retries all{retry("leases"), retry("pauses"), retry("limits"), retry("claims")};
     at = retries_.emplace(handler.handler_id(), std::move(all)).first;
   }
-  return at->second;
+  return at->second[static_cast<std::size_t>(of)];
 }
 
 }  // namespace inboxd::dispatcher

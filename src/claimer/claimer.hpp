@@ -69,7 +69,7 @@ class Claimer final {
   void limit_visits(const Handlers& handlers);
   bool is_blocked() const { return Clock::now() < blocked_until_; }
   Clock::time_point next_turn(Clock::time_point now);
-  Retries& retries_of(const InFlight& handler);
+  Retry& retry_of(const InFlight& handler, Class of);
 
   const AskDatabase ask_database_;
   const std::shared_ptr<ClaimerSignals> signals_;

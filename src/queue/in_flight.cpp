@@ -118,13 +118,6 @@ std::optional<WindowEnd> InFlight::answer(const Request& request, Answer answer,
   return lock()->answer(request, answer, runs, visit);
 }
 
-InFlight::ClassTimes InFlight::next_due(Clock::time_point now) {
-  const Locked queue{*this};
-  ClassTimes out;
-  for (std::size_t of = 0; of < out.size(); ++of) out[of] = queue->next_due(static_cast<Class>(of), now);
-  return out;
-}
-
 InFlight::LeaseState InFlight::lease() const {
   const base::Lock lock{mutex_};
   return {queue_.state().settings.lease, queue_.state().queue.events() > 0};

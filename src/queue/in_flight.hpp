@@ -1,5 +1,4 @@
 #pragma once
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -110,9 +109,7 @@ class InFlight final : public settler::RunOwner, public std::enable_shared_from_
   // The claimer's thread: see HandlerQueue.
   std::optional<Request> next(Class of, Clock::time_point now);
   std::optional<WindowEnd> answer(const Request& request, Answer answer, const Visit& visit);
-  /// When to visit it, for each class.
-  using ClassTimes = std::array<Clock::time_point, classes>;
-  ClassTimes next_due(Clock::time_point now);
+  Clock::time_point next_due(Class of, Clock::time_point now) { return lock()->next_due(of, now); }
   struct LeaseState {
     std::chrono::milliseconds length{0};  ///< as configured now
     bool is_at_stake = false;             ///< runs are in flight, which a late renewal would lose

@@ -55,7 +55,7 @@ class Ledger:
         self.resends = 0
 
     def records(self, topic):
-        """Those that this database stores: of every so many partitions the first."""
+        """The records in the partitions that this database stores."""
         return [record for record in self.rig.brokers.records(topic) if int(record[0]) % self.rig.databases == 0]
 
     def of_stored_keys(self, wanted, topic):

@@ -136,7 +136,7 @@ TEST_CASE("calls that run while a handler is closed keep their share of max_in_f
   test::answer(*it.of, Class::limit, *asked, 1);
   worker.join();
   it->close(InFlight::Closed::shutdown);
-  const auto next = it->next_due(InFlight::Clock::now())[static_cast<std::size_t>(Class::limit)];
+  const auto next = it->next_due(Class::limit, InFlight::Clock::now());
   CHECK(next <= InFlight::Clock::now() + seconds{1});
   const auto renewed = question_of<ShareCalls>(*it.of, Class::limit, next);
   REQUIRE(renewed);
