@@ -124,13 +124,14 @@ void IngestRight::find_partitions() {
     if (doubt.empty()) doubt = config::uneven_text(settings_.shard, topic.name, topic.partitions);
   }
   calls_.read(own_);
-  if (doubt.empty()) doubt = members_text(client.get());
+  if (doubt.empty()) doubt = members_text();
   status_.share_doubted(std::move(doubt));
 }
 
 /// The brokers refuse the offsets of a reader without membership while the group has members.
-std::string IngestRight::members_text(rd_kafka_t* client) const {
-  const auto members = kafka::describe_group(client, settings_.kafka.group, patience());
+std::string IngestRight::members_text() const {
+  const auto members = kafka::describe_group(
+      {settings_.kafka.brokers, "", "", settings_.kafka.properties_now()}, settings_.kafka.group, patience());
   if (!members || members.value().empty()) return "";
   const kafka::GroupMember& first = members.value().front();
   return config::subscribed_text(settings_.kafka.group, first.client_id + " at " + first.host);

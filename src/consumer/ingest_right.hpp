@@ -54,7 +54,7 @@ class IngestRight final {
   void lose(const std::string& reason);
   void release();
   void find_partitions();
-  std::string members_text(rd_kafka_t* client) const;
+  std::string members_text() const;
   std::chrono::milliseconds patience() const;
 
   const config::Settings& settings_;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "kafka/properties.hpp"
-
 namespace inboxd::consumer {
 namespace {
 
@@ -11,15 +9,6 @@ using namespace std::chrono_literals;
 
 constexpr kafka::Timeout group_timeout{2'000};
 constexpr auto question_interval = 5s;
-
-/// A client without a group that knows nothing of the past; null if the library refuses it.
-kafka::Client new_client(const config::Kafka& settings) {
-  auto conf = kafka::make_conf({settings.brokers, "", "", settings.properties_now(), 0});
-  if (!conf) return nullptr;
-  rd_kafka_conf_set_log_cb(conf.value().get(), nullptr);
-  auto client = kafka::make_consumer(std::move(conf).value());
-  return client ? std::move(client).value() : nullptr;
-}
 
 }  // namespace
 
@@ -46,16 +35,17 @@ bool MemberWatch::is_stuck(std::optional<Clock::time_point> unjoined_since, std:
 
 /// From a group with topics to read, which answers.
 bool MemberWatch::is_missing(const std::string& member_id) const {
-  const kafka::Client client = new_client(settings_);
-  if (client == nullptr) return false;
+  const kafka::ClientSettings asking{settings_.brokers, "", "", settings_.properties_now()};
+  const auto client = kafka::make_asking_client(asking);
+  if (!client) return false;
   // Without a topic to read a member does not join.
-  const auto topics = kafka::list_topics(client.get(), group_timeout);
+  const auto topics = kafka::list_topics(client.value().get(), group_timeout);
   if (!topics) return false;
   const auto& names = topics.value();
   if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return topics_.find(name) != nullptr; })) {
     return false;
   }
-  const auto members = kafka::describe_group(client.get(), settings_.group, group_timeout);
+  const auto members = kafka::describe_group(asking, settings_.group, group_timeout);
   if (!members) {
     log_.debug("consumer.group_not_described", {{"reason", members.problem().message}});
     return false;

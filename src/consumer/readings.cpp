@@ -76,7 +76,8 @@ void Readings::look_for_unread() {
 
 /// A member that has a partition about which no instance records anything is a foreign member, or hangs.
 void Readings::name_members() {
-  const auto members = kafka::describe_group(query_client_, group_, reading_timeout);
+  const auto members = kafka::describe_group({kafka_.brokers, "", "", kafka_.properties_now()}, kafka_.group,
+                                             reading_timeout);
   if (!members) {
     log_.debug("consumer.group_not_described", {{"reason", members.problem().message}});
     return;

@@ -21,12 +21,12 @@ class Readings final {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Readings(inbox::Connection& connection, const base::Uuid& owner, rd_kafka_t* query_client, std::string group,
+  Readings(inbox::Connection& connection, const base::Uuid& owner, rd_kafka_t* query_client, const config::Kafka& kafka,
            const config::Topics& topics, const PartitionStatus& status, base::Logger& log)
       : connection_{connection},
         owner_{owner},
         query_client_{query_client},
-        group_{std::move(group)},
+        kafka_{kafka},
         topics_{topics},
         status_{status},
         log_{log} {}
@@ -44,7 +44,7 @@ class Readings final {
   inbox::Connection& connection_;
   const base::Uuid owner_;
   rd_kafka_t* query_client_;
-  const std::string group_;
+  const config::Kafka& kafka_;
   const config::Topics& topics_;
   const PartitionStatus& status_;
   base::Logger& log_;

@@ -1,9 +1,12 @@
 #include "kafka/group.hpp"
 
 #include <span>
+#include <utility>
 
 namespace inboxd::kafka {
 namespace {
+
+constexpr int beyond_limit = 60'000;  ///< ms
 
 GroupMember read_member(const rd_kafka_MemberDescription_t* member) {
   GroupMember out{rd_kafka_MemberDescription_consumer_id(member), rd_kafka_MemberDescription_client_id(member),
@@ -20,16 +23,29 @@ GroupMember read_member(const rd_kafka_MemberDescription_t* member) {
 
 }  // namespace
 
-base::Result<std::vector<GroupMember>> describe_group(rd_kafka_t* client, const std::string& group, Timeout timeout) {
+base::Result<Client> make_asking_client(ClientSettings settings) {
+  settings.properties["enable.metrics.push"] = "false";  // closing would wait for a last push
+  auto conf = make_conf(settings);
+  if (!conf) return conf.problem();
+  rd_kafka_conf_set_log_cb(conf.value().get(), nullptr);
+  return make_consumer(std::move(conf).value());
+}
+
+base::Result<std::vector<GroupMember>> describe_group(ClientSettings settings, const std::string& group,
+                                                      Timeout timeout) {
   const std::string what = "group " + group;
+  const auto client = make_asking_client(std::move(settings));
+  if (!client) return client.problem();
+  rd_kafka_t* const asking = client.value().get();
   const std::unique_ptr<rd_kafka_AdminOptions_t, Destroy> options{
-      rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS)};
+      rd_kafka_AdminOptions_new(asking, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS)};
   char error[256];
   const auto limit = static_cast<int>(timeout.count());
-  rd_kafka_AdminOptions_set_request_timeout(options.get(), limit, error, sizeof error);
-  const Queue queue{rd_kafka_queue_new(client)};
+  // The library must not give up before the client ends: see the header.
+  rd_kafka_AdminOptions_set_request_timeout(options.get(), limit + beyond_limit, error, sizeof error);
+  const Queue queue{rd_kafka_queue_new(asking)};
   const char* name = group.c_str();
-  rd_kafka_DescribeConsumerGroups(client, &name, 1, options.get(), queue.get());
+  rd_kafka_DescribeConsumerGroups(asking, &name, 1, options.get(), queue.get());
   const std::unique_ptr<rd_kafka_event_t, Destroy> event{rd_kafka_queue_poll(queue.get(), limit)};
   if (event == nullptr) return base::Problem{what + ": no answer", rd_kafka_err2name(RD_KAFKA_RESP_ERR__TIMED_OUT)};
   if (const auto code = rd_kafka_event_error(event.get()); code != RD_KAFKA_RESP_ERR_NO_ERROR) {

@@ -81,7 +81,8 @@ void check_shared_topics(const config::Settings& settings, rd_kafka_t* client, c
     if (!text.empty()) out.push_back({Kind::problem, "topic " + topic.name, text});
   }
   const std::string subject = "group " + settings.kafka.group;
-  const auto members = kafka::describe_group(client, settings.kafka.group, patience);
+  const auto members = kafka::describe_group({settings.kafka.brokers, "", "", settings.kafka.properties_now()},
+                                             settings.kafka.group, patience);
   if (!members) {
     out.push_back({Kind::warning, subject, "not known whether it has members: " + members.problem().message});
   } else if (!members.value().empty()) {

@@ -69,6 +69,15 @@ void MockBrokers::coordinate(const std::string& group) {
   must(rd_kafka_mock_coordinator_set(cluster_->brokers.get(), "group", group.c_str(), leader), "coordinate " + group);
 }
 
+void MockBrokers::lose_coordinator(const std::string& group) {
+  coordinate(group);
+  must(rd_kafka_mock_broker_set_down(cluster_->brokers.get(), leader), "stop the coordinator");
+}
+
+void MockBrokers::return_coordinator() {
+  must(rd_kafka_mock_broker_set_up(cluster_->brokers.get(), leader), "start the coordinator");
+}
+
 std::int64_t MockBrokers::committed(const std::string& group, const std::string& topic, int partition) const {
   constexpr int patience_ms = 5'000;
   rd_kafka_conf_t* const conf = rd_kafka_conf_new();

@@ -32,6 +32,9 @@ class MockBrokers final {
   void refuse_commits();
   /// Answers the next produced batch as out of sequence, which an idempotent producer does not survive.
   void break_sequence();
+  /// The coordinator of a group is away from now on, or is back.
+  void lose_coordinator(const std::string& group);
+  void return_coordinator();
   void delay_fetch(std::chrono::milliseconds by);
 
  private:
