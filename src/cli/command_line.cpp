@@ -110,15 +110,16 @@ class Application final {
     root_.formatter(help_);
     root_.fallthrough();
     root_.require_subcommand(1);
-    root_
-        .add_option("--config", config_file_,
-                    "the configuration (default $INBOXD_CONFIG or " + std::string{default_config_file} + ")")
-        ->type_name("FILE");
+    CLI::Option* const config = root_.add_option(
+        "--config", config_file_,
+        "the configuration (default $INBOXD_CONFIG or " + std::string{default_config_file} + ")");
+    config->type_name("FILE");
     root_
         .add_option("--shards", shards_file_,
                     "instead of --config, for reads: a list of the configurations of databases that share topics; "
                     "shows all of them as one")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->excludes(config);
     root_.add_flag("--version")->description("print the version");
     help_->set_examples(&root_, first_examples());
     for (const Command& command : table) add(command);
@@ -131,8 +132,10 @@ class Application final {
       root_.parse(std::move(words));
     } catch (const CLI::CallForHelp&) {
       return Said{base::ExitCode::done, help_of(asked_app())};
+    } catch (const CLI::ExtrasError&) {
+      return Said{base::ExitCode::usage, complaint("not expected: " + unexpected())};
     } catch (const CLI::ParseError& error) {
-      return Said{base::ExitCode::usage, complaint(error)};
+      return Said{base::ExitCode::usage, complaint(error.what())};
     }
     for (const Bound& bound : bound_) {
       if (bound.app->parsed()) return parsed(bound);
@@ -215,13 +218,20 @@ class Application final {
     return app.help(app.get_parent() == nullptr ? "" : path_of(*app.get_parent()));
   }
 
-  std::string complaint(const CLI::ParseError& error) const {
+  /// As typed; the library tells them backwards.
+  std::string unexpected() const {
+    std::string out;
+    for (const std::string& word : root_.remaining(true)) out += (out.empty() ? "" : " ") + word;
+    return out;
+  }
+
+  std::string complaint(const std::string& mistake) const {
     const CLI::App& app = asked_app();
     const std::string path = path_of(app);
     const bool is_alias = app.get_group().empty();
     const auto below = app.get_subcommands([&](const CLI::App* one) { return is_alias || !one->get_group().empty(); });
     const std::string where = app.get_parent() == nullptr ? "" : path.substr(sizeof "inboxd") + ": ";
-    const std::string what = below.empty() ? std::string{error.what()} : which_command(below);
+    const std::string what = below.empty() ? mistake : which_command(below);
     return "inboxd: " + where + one_line(what) + (what.ends_with("?") ? " See " : "; see ") + path + " -h\n";
   }
 

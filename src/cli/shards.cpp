@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -16,17 +17,35 @@ using base::ExitCode;
 using operations::Answer;
 using operations::Document;
 
+/// The commands of a remedy, for the database of that configuration.
+std::string own_commands(std::string remedy, const std::string& file) {
+  const std::string program = "inboxd ";
+  const std::string option = "--config " + file + " ";
+  for (auto at = remedy.find(program); at != std::string::npos; at = remedy.find(program, at)) {
+    at += program.size();
+    remedy.insert(at, option);
+  }
+  return remedy;
+}
+
+Document with_shard(Document row, const ShardAnswer& from) {
+  for (const char* const key : {"remedy", "what_to_do"}) {
+    const auto found = row.find(key);
+    if (found != row.end() && found->is_string()) *found = own_commands(found->get<std::string>(), from.file);
+  }
+  Document out{{"shard", from.index}};
+  out.update(row);
+  return out;
+}
+
 /// Each row and sentence says which database it is from.
-void mark_rows(Document& document, int index) {
+void mark_rows(Document& document, const ShardAnswer& from) {
   for (auto& member : document) {
-    if (member.is_object()) mark_rows(member, index);
+    if (member.is_object()) mark_rows(member, from);
     if (!member.is_array()) continue;
     for (auto& row : member) {
-      if (row.is_string()) row = "shard " + std::to_string(index) + ": " + row.get<std::string>();
-      if (!row.is_object()) continue;
-      Document marked{{"shard", index}};
-      marked.update(row);
-      row = std::move(marked);
+      if (row.is_string()) row = "shard " + std::to_string(from.index) + ": " + row.get<std::string>();
+      if (row.is_object()) row = with_shard(std::move(row), from);
     }
   }
 }
@@ -99,16 +118,14 @@ void leave_out_older(Answer& answer, const std::string& time) {
     });
   }
   answer.document["next"] = nullptr;
-  answer.message = "rows before " + time + ": ask for a time, or with --config for one database";
+  answer.message = "rows before " + time;
 }
 
 Answer only_one(std::vector<ShardAnswer>& answers) {
   const auto found = std::ranges::find_if(answers, [](const auto& one) { return one.answer.code == ExitCode::done; });
   ShardAnswer& chosen = found == answers.end() ? answers.front() : *found;
   if (found != answers.end() && chosen.answer.document.is_object()) {
-    Document marked{{"shard", chosen.index}};
-    marked.update(chosen.answer.document);
-    chosen.answer.document = std::move(marked);
+    chosen.answer.document = with_shard(std::move(chosen.answer.document), chosen);
   }
   return std::move(chosen.answer);
 }
@@ -119,7 +136,32 @@ bool is_about_one(const operations::Operation& operation) {
   });
 }
 
+/// How to see the rest of a list.
+std::string ways_to_rest(const operations::Operation& operation) {
+  const bool has_until = std::ranges::find(operation.parameters, "until", &operations::Parameter::name) !=
+                         operation.parameters.end();
+  return has_until ? ": pass --until, or --config for one database" : ": pass --config for one database";
+}
+
 }  // namespace
+
+void name_away(Document& document, const std::vector<std::string>& away) {
+  if (away.empty()) return;
+  if (!document.contains("findings")) {
+    document["away"] = away;
+    return;
+  }
+  for (const std::string& message : away) {
+    document["problems"].push_back(message);
+    document["findings"].push_back({{"severity", "problem"},
+                                    {"kind", "database_away"},
+                                    {"message", message},
+                                    {"remedy", nullptr},
+                                    {"since", nullptr}});
+  }
+  if (document.value("is_well", false)) document["verdict"] = away.front();
+  document["is_well"] = false;
+}
 
 Answer merged(std::vector<ShardAnswer> answers, bool is_about_one) {
   if (is_about_one) return only_one(answers);
@@ -132,7 +174,7 @@ Answer merged(std::vector<ShardAnswer> answers, bool is_about_one) {
   for (ShardAnswer& one : answers) {
     if (!is_found) out.code = std::max(out.code, one.answer.code);
     if (!one.answer.document.is_object()) continue;
-    mark_rows(one.answer.document, one.index);
+    mark_rows(one.answer.document, one);
     if (out.document.is_null())
       out.document = std::move(one.answer.document);
     else
@@ -140,6 +182,35 @@ Answer merged(std::vector<ShardAnswer> answers, bool is_about_one) {
   }
   if (!shown.empty()) leave_out_older(out, shown);
   return out;
+}
+
+std::string problem_of_list(std::span<const Shard> shards) {
+  std::map<int, const Shard*> by_index;
+  const Shard& first = shards.front();
+  const auto differs = [&](const Shard& one, const std::string& its, const std::string& other) {
+    return one.file + " has " + its + ", and " + first.file + " has " + other +
+           ": list only databases that share topics";
+  };
+  for (const Shard& one : shards) {
+    const auto [index, of] = std::pair{one.settings.shard.index, one.settings.shard.of};
+    if (of != first.settings.shard.of) {
+      return differs(one, "shard.of " + std::to_string(of), std::to_string(first.settings.shard.of));
+    }
+    if (one.settings.kafka.group != first.settings.kafka.group) {
+      return differs(one, "kafka.group " + one.settings.kafka.group, first.settings.kafka.group);
+    }
+    const auto [same, is_new] = by_index.emplace(index, &one);
+    if (!is_new) {
+      return same->second->file + " and " + one.file + " both have shard.index " + std::to_string(index) +
+             ": list each database once";
+    }
+  }
+  for (int index = 0; index < first.settings.shard.of; ++index) {
+    if (by_index.contains(index)) continue;
+    return "no configuration has shard.index " + std::to_string(index) + ": list all " +
+           std::to_string(first.settings.shard.of) + " databases";
+  }
+  return "";
 }
 
 std::optional<std::vector<Shard>> load_shards(const Session& session, const config::NeedsSecret& needs_secret) {
@@ -155,6 +226,10 @@ std::optional<std::vector<Shard>> load_shards(const Session& session, const conf
     auto loaded = own.load_with(needs_secret);
     if (!loaded) return std::nullopt;
     out.push_back({file, std::move(loaded->settings)});
+  }
+  if (const std::string problem = problem_of_list(out); !problem.empty()) {
+    session.say(session.shards_file + ": " + problem);
+    return std::nullopt;
   }
   return out;
 }
@@ -172,7 +247,7 @@ ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, c
   ShardAnswers out;
   std::vector<ShardAnswer> answers;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    ShardAnswer one{shards[i].settings.shard.index, asked[i].get()};
+    ShardAnswer one{shards[i].settings.shard.index, asked[i].get(), shards[i].file};
     const std::string message =
         "shard " + std::to_string(one.index) + " (" + shards[i].file + "): " + one.answer.message;
     if (one.answer.code != ExitCode::done && one.answer.code != ExitCode::no) {
@@ -185,12 +260,14 @@ ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, c
   }
   out.answered = answers.size();
   if (shards.size() == 1 && !answers.empty() && answers.front().answer.document.is_object()) {
-    mark_rows(answers.front().answer.document, answers.front().index);  // with the mark of its next page
+    mark_rows(answers.front().answer.document, answers.front());  // with the mark of its next page
     out.all = std::move(answers.front().answer);
     if (!is_about_one(operation)) out.all.message.clear();  // it is a remark
   } else if (!answers.empty()) {
     out.all = merged(std::move(answers), is_about_one(operation));
-    if (!is_about_one(operation)) out.not_shown = std::exchange(out.all.message, {});
+    if (!is_about_one(operation) && !out.all.message.empty()) {
+      out.not_shown = std::exchange(out.all.message, {}) + ways_to_rest(operation);
+    }
   }
   out.worst = std::max(out.worst, out.all.code);
   return out;
@@ -201,15 +278,19 @@ ExitCode read_shards(const Session& session, const operations::Operation& operat
                      const config::NeedsSecret& needs_secret) {
   const auto shards = load_shards(session, needs_secret);
   if (!shards) return ExitCode::configuration;
-  const ShardAnswers found = ask_shards(session, *shards, operation, arguments);
+  ShardAnswers found = ask_shards(session, *shards, operation, arguments);
   for (const auto* messages : {&found.away, &found.remarks}) {
     for (const std::string& message : *messages) session.say(message);
   }
   if (!found.all.document.is_null()) {
-    if (session.json)
+    name_away(found.all.document, found.away);
+    if (session.json) {
       session.print(found.all.document);
-    else
+    } else {
+      const auto shard = found.all.document.find("shard");
+      if (shard != found.all.document.end()) session.output.out << "shard " << *shard << '\n';
       session.output.out << presenter(found.all.document, session.output.look) << std::flush;
+    }
   }
   if (!found.all.message.empty()) session.say(found.all.message);
   if (!found.not_shown.empty()) session.say("not shown: " + found.not_shown);
@@ -217,7 +298,8 @@ ExitCode read_shards(const Session& session, const operations::Operation& operat
 }
 
 std::string why_not_all(const std::string& verb, const std::vector<std::string>& files) {
-  return verb + " runs on one database: in place of --shards, pass --config with " + base::joined(files);
+  return verb + " does not read several databases: leave out --shards, or replace it by --config with " +
+         base::joined(files);
 }
 
 ExitCode refuse_shards(const Session& session, const std::string& verb) {

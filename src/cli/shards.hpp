@@ -16,6 +16,9 @@ struct Shard {
   config::Settings settings;
 };
 
+/// Why these are not all of the databases that share topics, each once; empty: they are. Pure.
+std::string problem_of_list(std::span<const Shard> shards);
+
 /// The databases of --shards; nullopt: the list or a configuration has problems, which were all printed.
 std::optional<std::vector<Shard>> load_shards(const Session& session, const config::NeedsSecret& needs_secret);
 
@@ -23,6 +26,7 @@ std::optional<std::vector<Shard>> load_shards(const Session& session, const conf
 struct ShardAnswer {
   int index = 0;
   operations::Answer answer;
+  std::string file = {};  ///< its configuration
 };
 
 /// The answers as one. Rows get the field `shard`, numbers are added up, and the exit status is the worst. Answers
@@ -43,15 +47,18 @@ struct ShardAnswers {
 ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, const operations::Operation& operation,
                         const operations::Arguments& arguments);
 
+/// Names the databases that are away: as problems of a status, else as the list `away`. Pure.
+void name_away(operations::Document& document, const std::vector<std::string>& away);
+
 /// Runs a read on each of the databases in --shards, and shows their answers as one.
 base::ExitCode read_shards(const Session& session, const operations::Operation& operation,
                            const operations::Arguments& arguments, Presenter presenter,
                            const config::NeedsSecret& needs_secret);
 
-/// The refusal of a command that runs on one database, with its remedy. Pure.
+/// The refusal of a command that does not read several databases, with its remedy. Pure.
 std::string why_not_all(const std::string& verb, const std::vector<std::string>& files);
 
-/// Refuses --shards for a command that runs on one database.
+/// Refuses --shards for such a command.
 base::ExitCode refuse_shards(const Session& session, const std::string& verb);
 
 }  // namespace inboxd::cli

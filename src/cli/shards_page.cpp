@@ -63,24 +63,6 @@ config::Admin only_by_key() {
 
 }  // namespace
 
-void name_away(Document& document, const std::vector<std::string>& away) {
-  if (away.empty()) return;
-  if (!document.contains("findings")) {
-    document["away"] = away;
-    return;
-  }
-  for (const std::string& message : away) {
-    document["problems"].push_back(message);
-    document["findings"].push_back({{"severity", "problem"},
-                                    {"kind", "database_away"},
-                                    {"message", message},
-                                    {"remedy", nullptr},
-                                    {"since", nullptr}});
-  }
-  if (document.value("is_well", false)) document["verdict"] = away.front();
-  document["is_well"] = false;
-}
-
 ShardsPage::ShardsPage(const Session& session, std::vector<Shard> shards)
     : session_{session},
       shards_{hurried(std::move(shards))},
@@ -122,7 +104,8 @@ ShardsPage::Outcome ShardsPage::respond(const admin::HttpRequest& request) const
   if (found != operations_.end() && found->permission == operations::Permission::change) {
     return admin::refusal(409, why_not_all(found->verb, files_));
   }
-  if (found == operations_.end() || found->needs != operations::Needs::database) {
+  if (found == operations_.end()) return admin::refusal(404, "no such path");
+  if (found->needs != operations::Needs::database) {
     return admin::refusal(404, "only a running daemon has this: open its page, by `inboxd --config FILE ui` with " +
                                    base::joined(files_));
   }

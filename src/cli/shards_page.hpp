@@ -41,7 +41,4 @@ class ShardsPage final {
   admin::HttpServer server_;
 };
 
-/// Names the databases that did not answer: a status gets a problem for each, other answers the list `away`. Pure.
-void name_away(operations::Document& document, const std::vector<std::string>& away);
-
 }  // namespace inboxd::cli

@@ -36,7 +36,8 @@ std::string remedy_for(const Document& records) {
   }
   if (topics.empty()) return "";
   return "no listed record of " + topics +
-         " has an id: set topics[].on_missing_id or envelope: custom, restart the daemon, then `inboxd quarantine "
+         " has an id: set topics[].on_missing_id or "
+         "custom.id (with envelope: custom), restart the daemon, then `inboxd quarantine "
          "retry" +
          options + "`";
 }

@@ -40,7 +40,7 @@ std::string remedy_for_quarantined(const std::string& topic, const std::string& 
     return "the values are empty: set tombstones: skip for topic " + topic +
            ", restart the daemon, then inboxd quarantine discard --topic " + topic;
   }
-  if (reason == "no_id") return "set on_missing_id or envelope: custom for topic " + topic + retry;
+  if (reason == "no_id") return "set on_missing_id or custom.id (with envelope: custom) for topic " + topic + retry;
   if (reason == "bad_id") return "correct custom.id of topic " + topic + retry;
   if (reason == "too_large") {
     return "raise payload_limit of topic " + topic +

@@ -84,7 +84,8 @@ TEST_CASE("the list suggests settings for topics whose records have no id") {
   quarantine_records(inbox, shard, 0, {"one"});
   quarantine_records(inbox, shard, 1, {"two"}, "bad_id");
   CHECK(OperationRunner{inbox}.run("quarantine list").message ==
-        "no listed record of orders has an id: set topics[].on_missing_id or envelope: custom, restart the daemon, "
+        "no listed record of orders has an id: set topics[].on_missing_id or "
+        "custom.id (with envelope: custom), restart the daemon, "
         "then `inboxd quarantine retry --topic orders`");
   CHECK(OperationRunner{inbox}.run("quarantine list", {{"topic", {"payments"}}}).message.empty());
 }

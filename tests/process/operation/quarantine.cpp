@@ -82,7 +82,8 @@ TEST_CASE("plain records without an id go to quarantine; after corrected rules a
   auto daemon = fixture.start();
   produce_plain(fixture, 3);
   const auto list = command(fixture.config, {"quarantine", "list"});
-  CHECK_THAT(list.err, ContainsSubstring("set topics[].on_missing_id or envelope: custom, restart the daemon, then "
+  CHECK_THAT(list.err, ContainsSubstring("set topics[].on_missing_id or "
+                                         "custom.id (with envelope: custom), restart the daemon, then "
                                          "`inboxd quarantine retry --topic " +
                                          fixture.topic + "`"));
 

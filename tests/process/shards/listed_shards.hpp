@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "process/shards/shards_fixture.hpp"
+#include "support/process.hpp"
 
 namespace inboxd::support {
 
@@ -34,8 +35,8 @@ class ListedShards final {
     write_file(folder_ / file(number), away.text());
   }
   Finished run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"--shards", folder_ / "shards.yaml"});
-    return command(fixture_.shards[0]->config, arguments);
+    arguments.insert(arguments.begin(), {daemon_program(), "--shards", folder_ / "shards.yaml"});
+    return run_to_end({.arguments = arguments});
   }
   nlohmann::json answer(std::vector<std::string> arguments) {
     arguments.push_back("--json");

@@ -96,12 +96,13 @@ TEST_CASE("the page of several databases refuses changes and names the configura
   const auto refused = post(page.port(), "/v1/handlers/pause", R"({"handler": "recorder", "reason": "test"})",
                             {page.with_key()[0], "Content-Type: application/json"});
   CHECK(refused.status == 409);
-  CHECK_THAT(refused.body, ContainsSubstring("handlers pause runs on one database") &&
+  CHECK_THAT(refused.body, ContainsSubstring("handlers pause does not read several databases") &&
                                ContainsSubstring(ListedShards::file(0)) && ContainsSubstring(ListedShards::file(1)));
   CHECK(page.read("/v1/status").headers.at("inboxd-may-change") == "no");
   const auto history = page.read("/v1/history");
   CHECK(history.status == 404);
   CHECK_THAT(history.body, ContainsSubstring("inboxd --config FILE ui"));
+  CHECK_THAT(page.read("/v1/no/such").body, ContainsSubstring("no such path"));
 }
 
 TEST_CASE("the page of several databases names a database that is away, and shows the others") {

@@ -23,6 +23,7 @@ TEST_CASE("reads with --shards show the rows of all databases, with the shard of
   CHECK(shards.answer({"dead", "list"}).at("dead_letters").empty());
   const std::string third = "00000000-0000-4000-8000-000000000003";
   CHECK(shards.answer({"events", "show", third}).at("shard") == 1);
+  CHECK_THAT(shards.run({"events", "show", third}).out, ContainsSubstring("shard 1\n"));
   CHECK(shards.run({"events", "trace", third}).status == ExitStatus{0, 0});
   CHECK(shards.run({"events", "show", "00000000-0000-4000-8000-000000000009"}).status == ExitStatus{1, 0});
 }
@@ -34,6 +35,17 @@ TEST_CASE("with --shards a database that is away is named, and the others are sh
   CHECK(listed.status == ExitStatus{69, 0});
   CHECK_THAT(listed.out, ContainsSubstring(shards.fixture().topic));
   CHECK_THAT(listed.err, ContainsSubstring("shard 1 (") && ContainsSubstring(ListedShards::file(1)));
+  const auto status = shards.run({"status"});
+  CHECK(status.status == ExitStatus{69, 0});
+  CHECK_THAT(status.out, ContainsSubstring("1 problem") && ContainsSubstring("shard 1 ("));
+}
+
+TEST_CASE("a list that lacks a database is refused") {
+  ListedShards shards;
+  write_file(shards.folder() / "shards.yaml", "[" + ListedShards::file(0) + "]\n");
+  const auto refused = shards.run({"status"});
+  CHECK(refused.status == ExitStatus{78, 0});
+  CHECK_THAT(refused.err, ContainsSubstring("no configuration has shard.index 1"));
 }
 
 TEST_CASE("changes, and commands on one database, refuse --shards and name the configurations") {
@@ -44,7 +56,7 @@ TEST_CASE("changes, and commands on one database, refuse --shards and name the c
         std::vector<std::string>{"status", "--watch"}}) {
     const auto refused = shards.run(arguments);
     CHECK(refused.status == ExitStatus{64, 0});
-    CHECK_THAT(refused.err, ContainsSubstring("runs on one database: in place of --shards, pass --config with") &&
+    CHECK_THAT(refused.err, ContainsSubstring("does not read several databases: leave out --shards, or replace it") &&
                                 ContainsSubstring(ListedShards::file(1)));
   }
   write_file(shards.folder() / "shards.yaml", "database: {}\n");

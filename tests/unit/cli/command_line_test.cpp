@@ -78,9 +78,11 @@ TEST_CASE("a usage error ends with status 64 and names the remedy") {
       {"dead lst", "dead: there is no command lst, did you mean list? See inboxd dead -h"},
       {"dead", "dead: a command is missing; see inboxd dead -h"},
       {"events show", "events show: ID is required; see inboxd events show -h"},
-      {"events show a b", "events show: The following argument was not expected: b; see inboxd events show -h"},
-      {"status --wach", "status: The following argument was not expected: --wach; see inboxd status -h"},
-      {"status a\x1b[2J", "status: The following argument was not expected: a\\x1b[2J; see inboxd status -h"}};
+      {"events show a b", "events show: not expected: b; see inboxd events show -h"},
+      {"capacity --cores 8", "capacity: not expected: --cores 8; see inboxd capacity -h"},
+      {"--config a --shards b status", "status: --config excludes --shards; see inboxd status -h"},
+      {"status --wach", "status: not expected: --wach; see inboxd status -h"},
+      {"status a\x1b[2J", "status: not expected: a\\x1b[2J; see inboxd status -h"}};
   for (const auto& [typed, complaint] : complaints) {
     CAPTURE(typed);
     const Line line{typed};

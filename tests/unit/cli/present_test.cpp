@@ -103,7 +103,8 @@ TEST_CASE("status shows each problem and remark on a line, with its remedy") {
                         "remark  handler billing has 2 dead letters\n"
                         "        remedy: inboxd dead list --handler billing\n"
                         "remark  3 in quarantine, all of topic orders, reason no_id\n"
-                        "        remedy: set on_missing_id or envelope: custom for topic orders, restart the daemon, "
+                        "        remedy: set on_missing_id or "
+                        "custom.id (with envelope: custom) for topic orders, restart the daemon, "
                         "then inboxd quarantine retry --topic orders\n\n"));
   it.instances.clear();
   CHECK_THAT(present_status(operations::document_of(it), {}), StartsWith("1 problem\nPROBLEM no daemon is running\n"));

@@ -98,3 +98,56 @@ TEST_CASE("of a single event, the database that has it answers") {
   CHECK(none.code == ExitCode::no);
   CHECK(none.message == "there is no such event");
 }
+
+TEST_CASE("a status names each database that is away as a problem, so that it is not well") {
+  const Document well{{"is_well", true}, {"verdict", "all is well"}, {"findings", Document::array()}};
+  Document status = well;
+  name_away(status, {});
+  CHECK(status == well);
+  name_away(status, {"shard 1 (b.yaml): refused"});
+  CHECK(status.at("is_well") == false);
+  CHECK(status.at("verdict") == "shard 1 (b.yaml): refused");
+  CHECK(status.at("problems").size() == 1);
+  CHECK(status.at("findings").at(0).at("severity") == "problem");
+  CHECK(status.at("findings").at(0).at("message") == "shard 1 (b.yaml): refused");
+}
+
+TEST_CASE("other answers name the databases that are away in a list") {
+  Document list{{"partitions", Document::array()}};
+  name_away(list, {"shard 1 (b.yaml): refused"});
+  CHECK(list.at("away") == Document{"shard 1 (b.yaml): refused"});
+}
+
+TEST_CASE("remedies of several databases run on the database that needs them") {
+  const Document status{{"findings", {{{"remedy", "restart it, then inboxd quarantine retry --topic a"}}}}};
+  const auto all = merged({{0, {ExitCode::done, status, "", nullptr}, "b.yaml"}}, false);
+  CHECK(all.document.at("findings").at(0).at("remedy") ==
+        "restart it, then inboxd --config b.yaml quarantine retry --topic a");
+}
+
+namespace {
+
+std::vector<Shard> listed(const std::vector<std::pair<int, int>>& shards) {
+  std::vector<Shard> out;
+  for (const auto& [index, of] : shards) {
+    Shard& shard = out.emplace_back();
+    shard.file = std::string(1, static_cast<char>('a' + out.size() - 1)) + ".yaml";
+    shard.settings.shard.index = index;
+    shard.settings.shard.of = of;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a list of databases has each of them once, of one group") {
+  CHECK(problem_of_list(listed({{1, 2}, {0, 2}})) == "");
+  CHECK(problem_of_list(listed({{0, 1}})) == "");
+  CHECK(problem_of_list(listed({{0, 3}, {2, 3}})) == "no configuration has shard.index 1: list all 3 databases");
+  CHECK(problem_of_list(listed({{0, 2}, {0, 2}})) ==
+        "a.yaml and b.yaml both have shard.index 0: list each database once");
+  CHECK_THAT(problem_of_list(listed({{0, 2}, {1, 4}})), Catch::Matchers::StartsWith("b.yaml has shard.of 4"));
+  auto foreign = listed({{0, 2}, {1, 2}});
+  foreign[1].settings.kafka.group = "other";
+  CHECK_THAT(problem_of_list(foreign), Catch::Matchers::StartsWith("b.yaml has kafka.group other"));
+}

@@ -229,7 +229,8 @@ TEST_CASE("a topic whose records go to quarantine is a problem, with the reason 
         "all 3 records of topic orders went to quarantine since 2023-11-14T22:19:00Z: no_id (no id in header or "
         "value)");
   CHECK(finding.remedy ==
-        "set on_missing_id or envelope: custom for topic orders, restart the daemon, then inboxd quarantine retry "
+        "set on_missing_id or "
+        "custom.id (with envelope: custom) for topic orders, restart the daemon, then inboxd quarantine retry "
         "--topic orders");
   scene.situation.quarantine_growth[0].are_empty = true;
   CHECK(scene.finding().remedy.starts_with("the values are empty: set tombstones: skip for topic orders"));

@@ -122,7 +122,8 @@ TEST_CASE("the finding on quarantined records of a topic and reason names the se
   CHECK(findings[0].kind == "quarantine");
   CHECK(findings[0].message == "12 in quarantine, all of topic orders, reason no_id");
   CHECK(findings[0].remedy ==
-        "set on_missing_id or envelope: custom for topic orders, restart the daemon, then inboxd quarantine retry "
+        "set on_missing_id or "
+        "custom.id (with envelope: custom) for topic orders, restart the daemon, then inboxd quarantine retry "
         "--topic orders");
 }
 
