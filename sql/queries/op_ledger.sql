@@ -1,10 +1,13 @@
--- The ledger: its generations, ids (by statistics), bytes, bytes of indexes; seconds since the oldest generation began;
+-- The ledger: its generations, ids (estimated), bytes, bytes of indexes; seconds since the oldest generation began;
 -- stored filters; the share of ids that are not in the order of time, in the first blocks of each generation (null: no
 -- ids); shared_buffers; resends of 90 days, and the seconds within which 99.9 % of them came (null: none came); WAL a
 -- second since the server's statistics were reset, the share of full pages in it, and the WAL between two checkpoints
 -- by the server's settings. No locks.
 with generation as (
-  select g.generation, g.began_at, c.oid, c.reltuples, pg_total_relation_size(c.oid) as bytes,
+  select g.generation, g.began_at, c.oid,
+         -- As the planner does: rows of a page times today's pages; before the first analyze, of full pages.
+         case when c.reltuples > 0 and c.relpages > 0 then c.reltuples / c.relpages else 107 end
+           * pg_relation_size(c.oid) / current_setting('block_size')::int as ids, pg_total_relation_size(c.oid) as bytes,
          pg_indexes_size(c.oid) as index_bytes
   from inbox.ledger_generation g
   join pg_inherits i on i.inhparent = 'inbox.ledger'::regclass
@@ -19,7 +22,7 @@ wal as (
          pg_size_bytes(current_setting('max_wal_size')) as most,
          extract(epoch from current_setting('checkpoint_timeout')::interval) as seconds
   from pg_stat_wal w)
-select (select count(*) from generation), (select sum(greatest(reltuples, 0))::bigint from generation),
+select (select count(*) from generation), (select sum(ids)::bigint from generation),
        (select sum(bytes)::bigint from generation), (select sum(index_bytes)::bigint from generation),
        (select extract(epoch from statement_timestamp() - min(began_at))::bigint from generation),
        (select count(*) from inbox.ledger_filter f where f.part = 0),

@@ -194,6 +194,7 @@ HttpResponse AdminPort::operate(const operations::Operation& operation, const op
   context.schema = schema_;
   context.topics = topics_;
   context.retention = daemon_.in_force().settings.retention;
+  context.filter_bytes = daemon_.in_force().settings.ledger.filter_bytes;
   context.actor = caller.actor;
   context.shows_content = caller.has_token;
   const std::string change = operation.verb + " " + arguments.asked();

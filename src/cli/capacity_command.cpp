@@ -47,6 +47,7 @@ operations::Document document_of(const operations::Capacity& capacity) {
           {"disk_bytes_per_day", capacity.disk_bytes_per_day},
           {"disk_bytes", capacity.disk_bytes},
           {"daemon_memory_bytes", capacity.daemon_memory},
+          {"filter_bytes", capacity.filters},
           {"id_index_bytes", capacity.id_index},
           {"instances", capacity.instances},
           {"databases", capacity.databases},
@@ -57,19 +58,26 @@ std::string text_of(const operations::Capacity& capacity, const Look& look) {
   Sheet sheet;
   sheet.add("daemon", cores_text(capacity.daemon_cores) + " busy cores, " + std::to_string(capacity.instances) +
                           (capacity.instances == 1 ? " instance, " : " instances, ") +
-                          bytes_of(capacity.daemon_memory) + " of memory each");
+                          bytes_of(capacity.daemon_memory) + " of memory each, " + bytes_of(capacity.filters) +
+                          " of it filters of ids");
   sheet.add("PostgreSQL", cores_text(capacity.database_cores) + " busy cores, " + std::to_string(capacity.databases) +
                               (capacity.databases == 1 ? " database" : " databases"));
   sheet.add("WAL", bytes_of(capacity.wal_bytes_per_second) + " a second");
   sheet.add("disk", bytes_of(capacity.disk_bytes_per_day) + " a day, " + bytes_of(capacity.disk_bytes) + " in all");
-  sheet.add("index of ids", bytes_of(capacity.id_index) + " on disk");
+  sheet.add("index of ids", bytes_of(capacity.id_index) + " of that" +
+                                (capacity.databases == 1 ? "" : ", in each database"));
   std::string out = sheet.text(look);
   for (const std::string& advice : capacity.advice) out += "advice: " + advice + "\n";
   return out;
 }
 
 base::ExitCode run_capacity(Session& session, const operations::Arguments& arguments) {
-  const operations::Capacity capacity = operations::capacity_of(load_of(arguments));
+  const operations::Load load = load_of(arguments);
+  if (load.average > load.rate) {
+    session.say("capacity: --average is above --rate, which is the peak; see inboxd capacity -h");
+    return base::ExitCode::usage;
+  }
+  const operations::Capacity capacity = operations::capacity_of(load);
   if (session.json) {
     session.print(document_of(capacity));
   } else {

@@ -40,6 +40,7 @@ Document part_of(std::string_view verb, const config::Loaded& file, inbox::Conne
     operations::Context context;
     context.connection = connection;
     context.retention = file.settings.retention;
+    context.filter_bytes = file.settings.ledger.filter_bytes;
     context.shows_content = false;  // no keys and messages of events
     for (const auto& handler : file.settings.handlers) context.handlers.push_back(handler.name);
     std::map<std::string, std::vector<std::string>> given;

@@ -23,6 +23,7 @@ class Operator final {
     context_.name_space = settings.kafka.name_space;
     context_.topics = settings.topics;
     context_.retention = settings.retention;
+    context_.filter_bytes = settings.ledger.filter_bytes;
     for (const auto& handler : settings.handlers) context_.handlers.push_back(handler.name);
     context_.actor = actor();
     context_.follows = true;

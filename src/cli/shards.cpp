@@ -50,8 +50,9 @@ void mark_rows(Document& document, const ShardAnswer& from) {
   }
 }
 
-/// Ages, times and shares of several databases have a worst, and no sum.
+/// Ages, times, shares and settings of several databases have a worst, and no sum.
 bool has_no_sum(std::string_view key) {
+  if (key == "shared_buffers" || key == "checkpoint_bytes") return true;
   return key.ends_with("seconds") || key.ends_with("_share") || key.ends_with("_per_second") || key.ends_with("_left");
 }
 

@@ -65,12 +65,11 @@ std::vector<inbox::StoredGeneration> Generations::wanted() {
   std::size_t bytes = 0, count = 0;
   for (const auto& one : generations) {
     bytes += inbox::IdFilter::bytes_for(max_ids(one));
-    if (bytes > settings_.filter_bytes) break;
-    ++count;
+    if (bytes <= settings_.filter_bytes) ++count;
   }
   const bool are_left_out = count < generations.size();
   if (are_left_out && !left_out_) {
-    log_.warn("maintenance.filters_left_out", {{"generations", generations.size() - count}});
+    log_.warn("maintenance.filters_left_out", {{"generations", generations.size() - count}, {"bytes_needed", bytes}});
   }
   left_out_ = are_left_out;
   generations.resize(count);

@@ -53,7 +53,8 @@ constexpr double usable = 0.6;
 /// Beyond that a usual disk or a replica's link is the limit.
 constexpr double max_wal_per_second = 100 * mebibyte;
 constexpr double large_payload = 100'000;
-constexpr double large_index = 4.0 * 1024 * mebibyte;
+/// The default of ledger.filter_bytes.
+constexpr double usual_filters = 512 * mebibyte;
 
 double database_us_of_payload(const Load& load) {
   if (load.payload < compressed_from) return load.payload * database_us_per_byte;
@@ -76,8 +77,10 @@ void advise(const Load& load, Capacity& out) {
     out.advice.push_back(std::to_string(out.databases) +
                          " databases: one server of this size cannot store it; divide the topics, or shard by key");
   }
-  if (out.id_index > large_index) {
-    out.advice.push_back("ledger.filter_bytes of 2 bytes for each id that is kept, or a shorter retention.ledger");
+  if (out.filters > usual_filters) {
+    out.advice.push_back("set ledger.filter_bytes to " + std::to_string(std::llround(out.filters / mebibyte)) +
+                         "MiB, two bytes for each id that is kept, or shorten retention.ledger: an event is looked up "
+                         "in all generations of ids whose filters do not fit");
   }
   if (load.payload >= compressed_from && !load.has_lz4) {
     out.advice.push_back("alter database NAME set default_toast_compression = lz4: PostgreSQL's default takes five "
@@ -112,12 +115,13 @@ Capacity capacity_of(const Load& load) {
   out.wal_bytes_per_second = load.rate * wal;
   out.disk_bytes_per_day = per_day * (of_event + of_id);
   out.disk_bytes = per_day * (load.keep_days * of_event + load.keep_ids_days * of_id);
-  out.id_index = per_day * load.keep_ids_days * id_index_bytes;
-  out.daemon_memory = base_memory + memory_of_queues + load.handlers * memory_per_handler +
-                      per_day * load.keep_ids_days * id_filter_bytes;
   out.instances = count_for(out.daemon_cores, load.instance_cores * usable);
   out.databases = std::max(count_for(out.database_cores, load.database_cores * usable),
                            count_for(out.wal_bytes_per_second, max_wal_per_second));
+  const double ids = per_day * load.keep_ids_days / out.databases;
+  out.id_index = ids * id_index_bytes;
+  out.filters = ids * id_filter_bytes;
+  out.daemon_memory = base_memory + memory_of_queues + load.handlers * memory_per_handler + out.filters;
   advise(load, out);
   return out;
 }

@@ -26,8 +26,9 @@ struct Capacity {
   double wal_bytes_per_second = 0;
   double disk_bytes_per_day = 0;     ///< until retention begins to delete
   double disk_bytes = 0;             ///< once it deletes
-  double daemon_memory = 0;          ///< bytes, of an instance
-  double id_index = 0;               ///< bytes on disk; a quarter of shared_buffers serves its newest part
+  double daemon_memory = 0;          ///< bytes, of an instance, with all filters of its database
+  double filters = 0;                ///< bytes of it: the filters of ids
+  double id_index = 0;               ///< bytes on disk, of each database; shared_buffers serves its newest part
   int instances = 1;
   int databases = 1;
   std::vector<std::string> advice;

@@ -96,7 +96,8 @@ void check_schema(inbox::Connection& connection, const config::Settings& setting
     }
     if (!missing.empty()) return;
     check_handlers(connection, settings.handlers, out);
-    for (const auto& advice : ledger_advice(read_ledger(connection), settings.retention)) {
+    const auto ledger = read_ledger(connection);
+    for (const auto& advice : ledger_advice(ledger, settings.retention, settings.ledger.filter_bytes)) {
       out.push_back({Kind::warning, "ledger", advice});
     }
     check_own_shard(connection, settings, out);

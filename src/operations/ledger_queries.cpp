@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "config/units.hpp"
+#include "inbox/id_filter.hpp"
 #include "operations/stored_event_rows.hpp"
 #include "statements.hpp"
 
@@ -62,7 +63,8 @@ LedgerState read_ledger(inbox::Connection& connection) {
   return out;
 }
 
-std::vector<std::string> ledger_advice(const LedgerState& ledger, const config::Retention& retention) {
+std::vector<std::string> ledger_advice(const LedgerState& ledger, const config::Retention& retention,
+                                       std::size_t filter_bytes) {
   std::vector<std::string> out;
   if (ledger.bytes < worth_bytes) return out;
   const std::chrono::seconds seen{ledger.seconds};
@@ -88,7 +90,12 @@ std::vector<std::string> ledger_advice(const LedgerState& ledger, const config::
                   ": raise max_wal_size and checkpoint_timeout, or let producers use ids in the order of time "
                   "(UUIDv7)");
   }
-  if (ledger.generations > 1 && ledger.filters + 1 < ledger.generations) {
+  const std::size_t needed = inbox::IdFilter::bytes_for(ledger.ids);
+  if (ledger.generations > 1 && needed > filter_bytes) {
+    out.push_back("filters of " + std::to_string(ledger.ids) + " ids need " + gigabytes(static_cast<double>(needed)) +
+                  ", and ledger.filter_bytes allows " + gigabytes(static_cast<double>(filter_bytes)) +
+                  ": each event is looked up in the oldest generations; raise it, or shorten retention.ledger");
+  } else if (ledger.generations > 1 && ledger.filters + 1 < ledger.generations) {
     out.push_back(std::to_string(ledger.generations - 1 - ledger.filters) +
                   " frozen generations have no stored filter yet: each event is looked up in them, until a daemon has "
                   "made it");

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,7 +14,7 @@ namespace inboxd::operations {
 /// The ledger of event ids, and what decides how fast it is.
 struct LedgerState {
   std::int64_t generations = 0;
-  std::int64_t ids = 0;                         ///< by statistics of the server: after an analyze
+  std::int64_t ids = 0;                         ///< by statistics of the server
   std::int64_t bytes = 0;
   std::int64_t index_bytes = 0;
   std::int64_t seconds = 0;                     ///< since the oldest generation began
@@ -28,8 +29,9 @@ struct LedgerState {
 };
 LedgerState read_ledger(inbox::Connection& connection);
 
-/// What an operator may change, in sentences. Pure.
-std::vector<std::string> ledger_advice(const LedgerState& ledger, const config::Retention& retention);
+/// What an operator may change, in sentences. `filter_bytes`: ledger.filter_bytes. Pure.
+std::vector<std::string> ledger_advice(const LedgerState& ledger, const config::Retention& retention,
+                                       std::size_t filter_bytes);
 
 Document document_of(const LedgerState& ledger, const std::vector<std::string>& advice);
 

@@ -45,6 +45,7 @@ struct Context {
   std::string name_space;                   ///< kafka.namespace: part of ids derived from a topic
   std::vector<config::Topic> topics;        ///< the rules for reading records
   config::Retention retention;              ///< in force
+  std::size_t filter_bytes = 0;             ///< ledger.filter_bytes, in force
   std::vector<std::string> handlers;        ///< their names in the caller's file
   std::string schema;
   std::string actor;

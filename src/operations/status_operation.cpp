@@ -40,7 +40,7 @@ Answer functions::status(Context& context, const Arguments& arguments) {
   if (arguments.flag("sizes")) {
     document["sizes"] = document_of(read_sizes(connection), context.retention);
     const auto ledger = read_ledger(connection);
-    document["sizes"]["ledger"] = document_of(ledger, ledger_advice(ledger, context.retention));
+    document["sizes"]["ledger"] = document_of(ledger, ledger_advice(ledger, context.retention, context.filter_bytes));
   }
   return {document.at("is_well").get<bool>() ? base::ExitCode::done : base::ExitCode::no, document, ""};
 }

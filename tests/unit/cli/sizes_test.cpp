@@ -12,6 +12,7 @@ TEST_CASE("status --sizes ends with the growth, and says that free disk space is
       "growth": [{"table": "event", "bytes_per_day": 1048576, "days_left": 28.2},
                  {"table": "failure", "bytes_per_day": 0, "days_left": null}],
       "tables": [{"table": "event", "day": "2026-11-25", "bytes": 2097152},
+                 {"table": "event", "day": "2026-11-26", "bytes": 32768},
                  {"table": "ledger", "day": null, "bytes": 1048576}],
       "ledger": {"generations": 3, "ids": 12345678, "bytes": 1048576, "index_bytes": 524288, "filters": 2,
                  "random_share": 0.98, "shared_buffers": 134217728, "resends": 1234, "resend_seconds": 4096,
@@ -20,6 +21,7 @@ TEST_CASE("status --sizes ends with the growth, and says that free disk space is
   CHECK_THAT(cli::present_sizes(sizes, {}), Equals("TABLE   DAY            SIZE\n"
                                                    "event   2026-11-25  2.0 MiB\n"
                                                    "ledger              1.0 MiB\n"
+                                                   "not listed, below 64 KiB: 1 day\n"
                                                    "\n"
                                                    "GROWS    PER DAY  DAYS UNTIL ITS OLDEST IS DROPPED\n"
                                                    "event    1.0 MiB                                29\n"

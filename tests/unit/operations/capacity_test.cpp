@@ -1,5 +1,6 @@
 #include "operations/capacity.hpp"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 using namespace inboxd::operations;
@@ -53,13 +54,24 @@ TEST_CASE("handlers whose events do not fit into memory cost several times as mu
 
 TEST_CASE("a load beyond a server is told to use more instances and databases") {
   Load load;
-  load.rate = 2'000'000;
+  load.rate = load.average = 2'000'000;
   const Capacity capacity = capacity_of(load);
   CHECK(capacity.instances > 1);
   CHECK(capacity.databases > 1);
   CHECK(capacity.advice.size() >= 3);
   load.instance_cores = load.database_cores = 1'000;
   CHECK(capacity_of(load).instances < capacity.instances);
+}
+
+TEST_CASE("filters of more ids than usual fit are advised, and each database has a share of them") {
+  Load load;
+  load.average = 20;
+  CHECK(capacity_of(load).filters == 20.0 * 86'400 * 30 * 2);
+  load.rate = load.average = 2'000'000;
+  load.keep_ids_days = 1;
+  const Capacity capacity = capacity_of(load);
+  CHECK(capacity.filters * capacity.databases == 2e6 * 86'400 * 2);
+  CHECK(std::ranges::any_of(capacity.advice, [](const auto& text) { return text.starts_with("set ledger.filter"); }));
 }
 
 TEST_CASE("large payloads and forgotten ids are advised against") {
