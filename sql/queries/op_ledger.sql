@@ -7,8 +7,8 @@ with generation as (
   select g.generation, g.began_at, c.oid,
          -- As the planner does: rows of a page times today's pages; before the first analyze, of full pages.
          case when c.reltuples > 0 and c.relpages > 0 then c.reltuples / c.relpages else 107 end
-           * pg_relation_size(c.oid) / current_setting('block_size')::int as ids, pg_total_relation_size(c.oid) as bytes,
-         pg_indexes_size(c.oid) as index_bytes
+           * pg_relation_size(c.oid) / current_setting('block_size')::int as ids,
+         pg_total_relation_size(c.oid) as bytes, pg_indexes_size(c.oid) as index_bytes
   from inbox.ledger_generation g
   join pg_inherits i on i.inhparent = 'inbox.ledger'::regclass
   join pg_class c on c.oid = i.inhrelid and c.relname = 'ledger_g' || g.generation),
