@@ -7,7 +7,6 @@
 #include "config/shared_topics.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
-#include "kafka/group.hpp"
 #include "kafka/lookup.hpp"
 
 namespace inboxd::consumer {
@@ -61,7 +60,7 @@ void IngestRight::run() {
     const auto failure = inbox::failure_of([&] { take_or_renew(now); });
     if (failure) log_.debug("consumer.ingest_right_unanswered", {{"error", failure->message}});
     if (held_until_ && Clock::now() >= *held_until_) lose(failure ? failure->message : "it was not renewed in time");
-    if (held_until_) find_partitions();
+    if (held_until_) find_partitions(now);
     const auto next = now + (held_until_ ? std::min(settings_.shard.lease / 3, share_interval) : right_ask_interval);
     while (!stopping_ && Clock::now() < next) {
       heartbeat_.beat();
@@ -103,7 +102,7 @@ std::chrono::milliseconds IngestRight::patience() const {
 }
 
 /// Also the partitions that a growing topic has got since.
-void IngestRight::find_partitions() {
+void IngestRight::find_partitions(Clock::time_point now) {
   const auto client = calls_.query_client();
   if (client == nullptr) return;
   const auto listed = kafka::list_topics(client.get(), patience());
@@ -124,17 +123,17 @@ void IngestRight::find_partitions() {
     if (doubt.empty()) doubt = config::uneven_text(settings_.shard, topic.name, topic.partitions);
   }
   calls_.read(own_);
-  if (doubt.empty()) doubt = members_text();
+  if (doubt.empty()) doubt = members_text(now);
   status_.share_doubted(std::move(doubt));
 }
 
 /// The brokers refuse the offsets of a reader without membership while the group has members.
-std::string IngestRight::members_text() const {
-  const auto members = kafka::describe_group(
-      {settings_.kafka.brokers, "", "", settings_.kafka.properties_now()}, settings_.kafka.group, patience());
-  if (!members || members.value().empty()) return "";
-  const kafka::GroupMember& first = members.value().front();
-  return config::subscribed_text(settings_.kafka.group, first.client_id + " at " + first.host);
+std::string IngestRight::members_text(Clock::time_point now) {
+  const config::Kafka& settings = settings_.kafka;
+  const auto members = members_.ask({settings.brokers, "", "", settings.properties_now()}, settings.group, now);
+  if (!members || members->empty()) return "";
+  const kafka::GroupMember& first = members->front();
+  return config::subscribed_text(settings.group, first.client_id + " at " + first.host);
 }
 
 }  // namespace inboxd::consumer

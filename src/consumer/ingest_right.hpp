@@ -18,6 +18,7 @@
 #include "inbox/connection.hpp"
 #include "inbox/ingest_right.hpp"
 #include "inbox/watchdog.hpp"
+#include "kafka/group.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::consumer {
@@ -53,8 +54,8 @@ class IngestRight final {
   void take_or_renew(Clock::time_point now);
   void lose(const std::string& reason);
   void release();
-  void find_partitions();
-  std::string members_text() const;
+  void find_partitions(Clock::time_point now);
+  std::string members_text(Clock::time_point now);
   std::chrono::milliseconds patience() const;
 
   const config::Settings& settings_;
@@ -71,6 +72,7 @@ class IngestRight final {
   inbox::IngestLease lease_;
   std::optional<Clock::time_point> held_until_;  ///< nullopt: another instance has the right, or none
   Partitions own_;  ///< to read; none without the right
+  kafka::RecentMembers members_;
   std::thread thread_;
 };
 

@@ -36,7 +36,7 @@ Ingester::Ingester(IngesterContext context, int number)
       is_first_{number == 0},
       unobserved_watermarks_{connection_, context_.clients.query, context_.topics, context_.log},
       readings_{connection_,     context_.owner,  context_.clients.query, context_.settings.kafka,
-                context_.topics, context_.status, context_.log} {
+                context_.topics, context_.status} {
   if (is_first_) {
     for (const config::Topic& entry : context_.topics.entries()) entries_to_start_.push_back(&entry);
   }

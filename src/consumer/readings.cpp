@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "kafka/group.hpp"
 #include "kafka/lookup.hpp"
 
 namespace inboxd::consumer {
@@ -34,7 +33,7 @@ void Readings::run(Clock::time_point now) {
   next_ = now + record_interval;
   record_own(now);
   if (now >= next_list_) list_partitions(now);
-  look_for_unread();
+  look_for_unread(now);
 }
 
 void Readings::record_own(Clock::time_point) {
@@ -64,10 +63,10 @@ void Readings::list_partitions(Clock::time_point now) {
   next_list_ = now + list_interval;
 }
 
-void Readings::look_for_unread() {
+void Readings::look_for_unread(Clock::time_point now) {
   unread_ = inbox::unread_partitions(connection_, all_, unread_after);
   if (unread_.empty()) return;
-  name_members();
+  name_members(now);
   std::vector<kafka::TopicPartition> partitions;
   partitions.reserve(unread_.size());
   for (const auto& partition : unread_) partitions.push_back({partition.topic, partition.partition});
@@ -75,15 +74,11 @@ void Readings::look_for_unread() {
 }
 
 /// A member that has a partition about which no instance records anything is a foreign member, or hangs.
-void Readings::name_members() {
-  const auto members = kafka::describe_group({kafka_.brokers, "", "", kafka_.properties_now()}, kafka_.group,
-                                             reading_timeout);
-  if (!members) {
-    log_.debug("consumer.group_not_described", {{"reason", members.problem().message}});
-    return;
-  }
+void Readings::name_members(Clock::time_point now) {
+  const auto members = members_.ask({kafka_.brokers, "", "", kafka_.properties_now()}, kafka_.group, now);
+  if (!members) return;
   std::map<kafka::TopicPartition, std::string> member_of;
-  for (const kafka::GroupMember& member : members.value()) {
+  for (const kafka::GroupMember& member : *members) {
     for (const auto& partition : member.partitions) member_of[partition] = member.client_id + " at " + member.host;
   }
   for (inbox::UnreadPartition& partition : unread_) {

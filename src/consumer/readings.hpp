@@ -3,13 +3,13 @@
 #include <string>
 #include <vector>
 
-#include "base/logger.hpp"
 #include "base/uuid.hpp"
 #include "config/settings.hpp"
 #include "config/topics.hpp"
 #include "consumer/partition_status.hpp"
 #include "inbox/reading.hpp"
 #include "kafka/end_offsets.hpp"
+#include "kafka/group.hpp"
 #include "kafka/handle.hpp"
 
 namespace inboxd::consumer {
@@ -22,14 +22,13 @@ class Readings final {
   using Clock = std::chrono::steady_clock;
 
   Readings(inbox::Connection& connection, const base::Uuid& owner, rd_kafka_t* query_client, const config::Kafka& kafka,
-           const config::Topics& topics, const PartitionStatus& status, base::Logger& log)
+           const config::Topics& topics, const PartitionStatus& status)
       : connection_{connection},
         owner_{owner},
         query_client_{query_client},
         kafka_{kafka},
         topics_{topics},
-        status_{status},
-        log_{log} {}
+        status_{status} {}
 
   /// At intervals. Throws database errors (inbox::describe).
   void run(Clock::time_point now);
@@ -37,9 +36,9 @@ class Readings final {
  private:
   void record_own(Clock::time_point now);
   void list_partitions(Clock::time_point now);
-  void look_for_unread();
+  void look_for_unread(Clock::time_point now);
   void record_unread();
-  void name_members();
+  void name_members(Clock::time_point now);
 
   inbox::Connection& connection_;
   const base::Uuid owner_;
@@ -47,10 +46,10 @@ class Readings final {
   const config::Kafka& kafka_;
   const config::Topics& topics_;
   const PartitionStatus& status_;
-  base::Logger& log_;
   std::vector<inbox::UnreadPartition> all_;     ///< partitions of the configured topics
   std::vector<inbox::UnreadPartition> unread_;  ///< of the pending request
   kafka::EndOffsetsRequest request_;
+  kafka::RecentMembers members_;
   Clock::time_point next_{}, next_list_{};
 };
 

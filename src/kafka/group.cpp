@@ -1,11 +1,17 @@
 #include "kafka/group.hpp"
 
 #include <span>
+#include <thread>
 #include <utility>
+
+#include "base/mutex.hpp"
 
 namespace inboxd::kafka {
 namespace {
 
+constexpr std::chrono::seconds repeat_after{30};
+constexpr Timeout recent_timeout{5'000};
+constexpr std::chrono::seconds longest_end{2};
 constexpr int beyond_limit = 60'000;  ///< ms
 
 GroupMember read_member(const rd_kafka_MemberDescription_t* member) {
@@ -65,6 +71,37 @@ base::Result<std::vector<GroupMember>> describe_group(ClientSettings settings, c
     out.push_back(read_member(rd_kafka_ConsumerGroupDescription_member(groups[0], i)));
   }
   return out;
+}
+
+struct RecentMembers::Question {
+  base::Mutex mutex;
+  base::Condition ended;
+  bool is_running GUARDED_BY(mutex) = false;
+  std::optional<std::vector<GroupMember>> answer GUARDED_BY(mutex);
+};
+
+RecentMembers::RecentMembers() : question_{std::make_shared<Question>()} {}
+
+RecentMembers::~RecentMembers() {
+  base::Lock lock{question_->mutex};
+  const auto until = Clock::now() + longest_end;
+  while (question_->is_running && Clock::now() < until) question_->ended.wait_until(lock, until);
+}
+
+std::optional<std::vector<GroupMember>> RecentMembers::ask(const ClientSettings& settings, const std::string& group,
+                                                           Clock::time_point now) {
+  const base::Lock lock{question_->mutex};
+  if (now < next_ || question_->is_running) return question_->answer;
+  next_ = now + repeat_after;
+  question_->is_running = true;
+  std::thread{[question = question_, settings, group] {
+    auto members = describe_group(settings, group, recent_timeout);
+    const base::Lock answered{question->mutex};
+    if (members) question->answer = std::move(members).value();
+    question->is_running = false;
+    question->ended.notify_all();
+  }}.detach();
+  return question_->answer;
 }
 
 }  // namespace inboxd::kafka
