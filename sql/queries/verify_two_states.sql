@@ -1,15 +1,19 @@
 -- Events of shard $1 with offsets from $2 to $3 (exclusive) that have two states for a handler: pending or done, and a
 -- dead letter; pending and done; done twice. Outcomes before the handler's last `handlers backfill` do not count, nor
--- do those before the partition's last `partitions seek` from the offset on where a seek began: both may deliver an
+-- do those before the end of one with --again, for events that were pending when it began are delivered again, too, nor
+-- those before the partition's last `partitions seek` from the offset on where a seek began: both may deliver an
 -- event again. At most $4 rows, with the number of all. No locks. Indexes: outcome_place; primary key of position;
 -- unique key of dead_letter; event_place. Reads all of delivery and audit.
 with here as (
   select s.shard_id, s.topic, s.partition from inbox.shard s where s.shard_id = $1::int),
 backfilled as materialized (
-  select h.handler_id, max(a.occurred_at) as at
-  from inbox.audit a join inbox.handler h on a.target = any (h.aliases || h.name)
-  where a.operation = 'handlers backfill'
-  group by h.handler_id),
+  select x.handler_id, max(x.at) as at
+  from (select h.handler_id, a.occurred_at as at
+        from inbox.audit a join inbox.handler h on a.target = any (h.aliases || h.name)
+        where a.operation = 'handlers backfill'
+        union all
+        select q.handler_id, coalesce(q.ended_at, 'infinity') from inbox.backfill_request q where q.again) x
+  group by x.handler_id),
 sought as materialized (  -- the column detail, with the offsets of each seek, is not for role monitor
   select max(a.occurred_at) as at,
          coalesce((select min(p.next_offset) from inbox.position p

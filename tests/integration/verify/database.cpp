@@ -240,6 +240,23 @@ TEST_CASE("a double is excused only by a backfill of its handler, or a seek of i
   CHECK(first_found() == -1);
 }
 
+TEST_CASE("a double is excused by a backfill with --again until it has ended, as the event may have been pending") {
+  BusyInbox busy;
+  const auto found = [&] { return verified(busy.connection()).found; };
+  busy.run("insert into inbox.outcome values (RECEIPT, SHARD, '{[4,6)}', 'done', 1)");
+  CHECK(found() > 0);
+  const auto request = [&](const std::string& again, const std::string& ended_at) {
+    busy.run("delete from inbox.backfill_request");
+    busy.run("insert into inbox.backfill_request (handler_id, from_time, to_time, again, offsets, ended_at) values "
+             "(RECEIPT, '-infinity', 'infinity', " + again + ", 1, " + ended_at + ")");
+    return found();
+  };
+  CHECK(request("true", "null") == 0);
+  CHECK(request("true", "clock_timestamp()") == 0);
+  CHECK(request("true", "clock_timestamp() - interval '1 hour'") > 0);
+  CHECK(request("false", "null") > 0);
+}
+
 TEST_CASE("only a replay of the event itself excuses that the ledger lacks its id, or has it for another place") {
   BusyInbox busy;
   busy.run("delete from inbox.ledger where \"offset\" = 4");
