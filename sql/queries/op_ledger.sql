@@ -2,12 +2,14 @@
 -- stored filters; the share of ids that are not in the order of time, in the first blocks of each generation (null: no
 -- ids); shared_buffers; resends of 90 days, and the seconds within which 99.9 % of them came (null: none came); WAL a
 -- second since the server's statistics were reset, the share of full pages in it, and the WAL between two checkpoints
--- by the server's settings. No locks.
+-- by the server's settings; the most ids that the blocks of frozen generations hold. No locks.
 with generation as (
   select g.generation, g.began_at, c.oid,
          -- As the planner does: rows of a page times today's pages; before the first analyze, of full pages.
          case when c.reltuples > 0 and c.relpages > 0 then c.reltuples / c.relpages else 107 end
            * pg_relation_size(c.oid) / current_setting('block_size')::int as ids,
+         case when g.frozen_at is not null
+              then 107 * pg_relation_size(c.oid) / current_setting('block_size')::int end as most_frozen_ids,
          pg_total_relation_size(c.oid) as bytes, pg_indexes_size(c.oid) as index_bytes
   from inbox.ledger_generation g
   join pg_inherits i on i.inhparent = 'inbox.ledger'::regclass
@@ -32,5 +34,6 @@ select (select count(*) from generation), (select sum(ids)::bigint from generati
        coalesce((select max(total)::bigint from resend), 0),
        (select min(seconds) from resend where until >= 0.999 * total),
        wal.per_second::float8, coalesce(wal.full_pages, 0)::float8,
-       least(wal.most / 2, wal.per_second * wal.seconds)::bigint
+       least(wal.most / 2, wal.per_second * wal.seconds)::bigint,
+       (select sum(most_frozen_ids)::bigint from generation)
 from wal

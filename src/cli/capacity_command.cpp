@@ -1,4 +1,6 @@
 // `inboxd capacity`: the needs of a planned load. Asks no server.
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <ostream>
 
@@ -22,7 +24,7 @@ std::string cores_text(double cores) {
   return text;
 }
 
-std::string bytes_of(double bytes) { return bytes_text(static_cast<std::int64_t>(bytes)); }
+std::string bytes_of(double bytes) { return bytes_text(static_cast<std::int64_t>(std::min(bytes, 9e18))); }
 
 operations::Load load_of(const operations::Arguments& arguments) {
   const auto number = [&](const char* name) { return static_cast<double>(*arguments.number(name)); };

@@ -1,8 +1,12 @@
 #include "cli/shards.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <functional>
 #include <future>
-#include <map>
+#include <numeric>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -17,19 +21,44 @@ using base::ExitCode;
 using operations::Answer;
 using operations::Document;
 
-/// The commands of a remedy, for the database of that configuration.
-std::string own_commands(std::string remedy, const std::string& file) {
+/// Topics have fewer partitions than that.
+constexpr std::int64_t max_partition_number = 1 << 16;
+
+std::string quoted(const std::string& file) {
+  const bool is_plain = std::ranges::all_of(file, [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view{"/._-+:@%"}.find(static_cast<char>(c)) != std::string_view::npos;
+  });
+  if (is_plain) return file;
+  std::string out = "'";
+  for (const char c : file) out += c == '\'' ? std::string{"'\\''"} : std::string(1, c);
+  return out + "'";
+}
+
+/// The first words of commands that run on one database.
+const std::set<std::string, std::less<>>& command_words() {
+  static const std::set<std::string, std::less<>> words = [] {
+    std::set<std::string, std::less<>> out{"check", "verify", "migrate"};
+    for (const auto& one : operations::operations()) out.insert(one.verb.substr(0, one.verb.find(' ')));
+    return out;
+  }();
+  return words;
+}
+
+/// A text whose commands run on the database of that configuration.
+std::string own_commands(std::string text, const std::string& file) {
   const std::string program = "inboxd ";
-  const std::string option = "--config " + file + " ";
-  for (auto at = remedy.find(program); at != std::string::npos; at = remedy.find(program, at)) {
+  const std::string option = "--config " + quoted(file) + " ";
+  for (auto at = text.find(program); at != std::string::npos; at = text.find(program, at)) {
     at += program.size();
-    remedy.insert(at, option);
+    const std::string_view rest = std::string_view{text}.substr(at);
+    const std::string_view word = rest.substr(0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+    if (command_words().contains(word)) text.insert(at, option);
   }
-  return remedy;
+  return text;
 }
 
 Document with_shard(Document row, const ShardAnswer& from) {
-  for (const char* const key : {"remedy", "what_to_do"}) {
+  for (const char* const key : {"remedy", "what_to_do", "message"}) {
     const auto found = row.find(key);
     if (found != row.end() && found->is_string()) *found = own_commands(found->get<std::string>(), from.file);
   }
@@ -44,7 +73,9 @@ void mark_rows(Document& document, const ShardAnswer& from) {
     if (member.is_object()) mark_rows(member, from);
     if (!member.is_array()) continue;
     for (auto& row : member) {
-      if (row.is_string()) row = "shard " + std::to_string(from.index) + ": " + row.get<std::string>();
+      if (row.is_string()) {
+        row = "shard " + std::to_string(from.index) + ": " + own_commands(row.get<std::string>(), from.file);
+      }
       if (row.is_object()) row = with_shard(std::move(row), from);
     }
   }
@@ -122,10 +153,21 @@ void leave_out_older(Answer& answer, const std::string& time) {
   answer.message = "rows before " + time;
 }
 
+/// Ids of events are of one database. Numbers of dead letters and of quarantined records are not.
 Answer only_one(std::vector<ShardAnswer>& answers) {
-  const auto found = std::ranges::find_if(answers, [](const auto& one) { return one.answer.code == ExitCode::done; });
-  ShardAnswer& chosen = found == answers.end() ? answers.front() : *found;
-  if (found != answers.end() && chosen.answer.document.is_object()) {
+  std::vector<ShardAnswer*> having;
+  for (ShardAnswer& one : answers) {
+    if (one.answer.code == ExitCode::done) having.push_back(&one);
+  }
+  if (having.empty()) return std::move(answers.front().answer);
+  if (having.size() > 1) {
+    std::vector<std::string> files;
+    for (const ShardAnswer* const one : having) files.push_back(one->file);
+    return {ExitCode::usage, nullptr, "several databases have it: in place of --shards, pass --config with " +
+                                          base::joined(files)};
+  }
+  ShardAnswer& chosen = *having.front();
+  if (chosen.answer.document.is_object()) {
     chosen.answer.document = with_shard(std::move(chosen.answer.document), chosen);
   }
   return std::move(chosen.answer);
@@ -148,19 +190,24 @@ std::string ways_to_rest(const operations::Operation& operation) {
 
 void name_away(Document& document, const std::vector<std::string>& away) {
   if (away.empty()) return;
+  if (document.is_null()) document = Document::object();
   if (!document.contains("findings")) {
     document["away"] = away;
     return;
   }
+  Document findings = Document::array();
   for (const std::string& message : away) {
     document["problems"].push_back(message);
-    document["findings"].push_back({{"severity", "problem"},
-                                    {"kind", "database_away"},
-                                    {"message", message},
-                                    {"remedy", nullptr},
-                                    {"since", nullptr}});
+    findings.push_back({{"severity", "problem"},
+                        {"kind", "database_away"},
+                        {"message", message},
+                        {"remedy", nullptr},
+                        {"since", nullptr}});
   }
-  if (document.value("is_well", false)) document["verdict"] = away.front();
+  findings.insert(findings.end(), document["findings"].begin(), document["findings"].end());
+  document["findings"] = std::move(findings);
+  document["verdict"] =
+      away.front() + (document.value("is_well", false) ? "" : "; " + document.value("verdict", std::string{}));
   document["is_well"] = false;
 }
 
@@ -185,33 +232,41 @@ Answer merged(std::vector<ShardAnswer> answers, bool is_about_one) {
   return out;
 }
 
-std::string problem_of_list(std::span<const Shard> shards) {
-  std::map<int, const Shard*> by_index;
-  const Shard& first = shards.front();
-  const auto differs = [&](const Shard& one, const std::string& its, const std::string& other) {
-    return one.file + " has " + its + ", and " + first.file + " has " + other +
-           ": list only databases that share topics";
-  };
+namespace {
+
+/// Partitions that no database has, or two: of the first numbers, up to which all patterns of up to `of` repeat.
+std::string problem_of_partitions(std::span<const Shard> shards) {
+  std::int64_t repeats = 1;
   for (const Shard& one : shards) {
-    const auto [index, of] = std::pair{one.settings.shard.index, one.settings.shard.of};
-    if (of != first.settings.shard.of) {
-      return differs(one, "shard.of " + std::to_string(of), std::to_string(first.settings.shard.of));
-    }
-    if (one.settings.kafka.group != first.settings.kafka.group) {
-      return differs(one, "kafka.group " + one.settings.kafka.group, first.settings.kafka.group);
-    }
-    const auto [same, is_new] = by_index.emplace(index, &one);
-    if (!is_new) {
-      return same->second->file + " and " + one.file + " both have shard.index " + std::to_string(index) +
-             ": list each database once";
-    }
+    repeats = std::min<std::int64_t>(std::lcm(repeats, std::int64_t{one.settings.shard.of}), max_partition_number);
   }
-  for (int index = 0; index < first.settings.shard.of; ++index) {
-    if (by_index.contains(index)) continue;
-    return "no configuration has shard.index " + std::to_string(index) + ": list all " +
-           std::to_string(first.settings.shard.of) + " databases";
+  for (std::int32_t partition = 0; partition < repeats; ++partition) {
+    const Shard* owner = nullptr;
+    for (const Shard& one : shards) {
+      if (!one.settings.shard.owns(partition)) continue;
+      if (owner != nullptr) {
+        return owner->file + " and " + one.file + " both have partition " + std::to_string(partition) +
+               ": list each database once";
+      }
+      owner = &one;
+    }
+    if (owner == nullptr) {
+      return "no configuration has partition " + std::to_string(partition) + ": list all databases";
+    }
   }
   return "";
+}
+
+}  // namespace
+
+std::string problem_of_list(std::span<const Shard> shards) {
+  const Shard& first = shards.front();
+  for (const Shard& one : shards) {
+    if (one.settings.kafka.group == first.settings.kafka.group) continue;
+    return one.file + " has kafka.group " + one.settings.kafka.group + ", and " + first.file + " has " +
+           first.settings.kafka.group + ": list only databases that share topics";
+  }
+  return problem_of_partitions(shards);
 }
 
 std::optional<std::vector<Shard>> load_shards(const Session& session, const config::NeedsSecret& needs_secret) {
@@ -250,7 +305,7 @@ ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, c
   for (std::size_t i = 0; i < shards.size(); ++i) {
     ShardAnswer one{shards[i].settings.shard.index, asked[i].get(), shards[i].file};
     const std::string message =
-        "shard " + std::to_string(one.index) + " (" + shards[i].file + "): " + one.answer.message;
+        "shard " + std::to_string(one.index) + " (" + one.file + "): " + own_commands(one.answer.message, one.file);
     if (one.answer.code != ExitCode::done && one.answer.code != ExitCode::no) {
       out.away.push_back(message);
       out.worst = std::max(out.worst, one.answer.code);
@@ -266,9 +321,7 @@ ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, c
     if (!is_about_one(operation)) out.all.message.clear();  // it is a remark
   } else if (!answers.empty()) {
     out.all = merged(std::move(answers), is_about_one(operation));
-    if (!is_about_one(operation) && !out.all.message.empty()) {
-      out.not_shown = std::exchange(out.all.message, {}) + ways_to_rest(operation);
-    }
+    if (!is_about_one(operation)) out.not_shown = std::exchange(out.all.message, {});
   }
   out.worst = std::max(out.worst, out.all.code);
   return out;
@@ -283,8 +336,8 @@ ExitCode read_shards(const Session& session, const operations::Operation& operat
   for (const auto* messages : {&found.away, &found.remarks}) {
     for (const std::string& message : *messages) session.say(message);
   }
+  if (!found.all.document.is_null() || session.json) name_away(found.all.document, found.away);
   if (!found.all.document.is_null()) {
-    name_away(found.all.document, found.away);
     if (session.json) {
       session.print(found.all.document);
     } else {
@@ -294,7 +347,7 @@ ExitCode read_shards(const Session& session, const operations::Operation& operat
     }
   }
   if (!found.all.message.empty()) session.say(found.all.message);
-  if (!found.not_shown.empty()) session.say("not shown: " + found.not_shown);
+  if (!found.not_shown.empty()) session.say("not shown: " + found.not_shown + ways_to_rest(operation));
   return found.worst;
 }
 

@@ -30,7 +30,7 @@ struct ShardAnswer {
 };
 
 /// The answers as one. Rows get the field `shard`, numbers are added up, and the exit status is the worst. Answers
-/// about a single thing (`is_about_one`): of the first database that has it. Pure.
+/// about a single thing (`is_about_one`): of the database that has it; refused if several have it. Pure.
 operations::Answer merged(std::vector<ShardAnswer> answers, bool is_about_one);
 
 /// The answers of several databases.
@@ -47,7 +47,7 @@ struct ShardAnswers {
 ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, const operations::Operation& operation,
                         const operations::Arguments& arguments);
 
-/// Names the databases that are away: as problems of a status, else as the list `away`. Pure.
+/// Names the databases that are away: as the first problems of a status, else as the list `away`. Pure.
 void name_away(operations::Document& document, const std::vector<std::string>& away);
 
 /// Runs a read on each of the databases in --shards, and shows their answers as one.

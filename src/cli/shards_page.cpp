@@ -132,7 +132,9 @@ HttpResponse ShardsPage::answer(const Operation& operation, const operations::Ar
     found.all = {found.worst, nullptr, base::joined(found.away)};
   } else {
     if (found.all.document.is_null()) found.all.document = Document::object();
-    if (!found.not_shown.empty()) found.away.push_back(found.not_shown);
+    if (!found.not_shown.empty()) {
+      found.away.push_back("not shown: " + found.not_shown + "; choose a time, or the page of one database");
+    }
     name_away(found.all.document, found.away);
     if (operation.verb == "status") found.all.document["databases"] = files_;
   }

@@ -55,6 +55,10 @@ constexpr double max_wal_per_second = 100 * mebibyte;
 constexpr double large_payload = 100'000;
 /// The default of ledger.filter_bytes.
 constexpr double usual_filters = 512 * mebibyte;
+/// The most that ledger.filter_bytes takes.
+constexpr double most_filters = 64 * 1024 * mebibyte;
+/// Ids leave the ledger by whole generations, an eighth of the retention.
+constexpr double generation_slack = 1.15;
 
 double database_us_of_payload(const Load& load) {
   if (load.payload < compressed_from) return load.payload * database_us_per_byte;
@@ -77,7 +81,10 @@ void advise(const Load& load, Capacity& out) {
     out.advice.push_back(std::to_string(out.databases) +
                          " databases: one server of this size cannot store it; divide the topics, or shard by key");
   }
-  if (out.filters > usual_filters) {
+  if (out.filters > most_filters) {
+    out.advice.push_back("a shorter retention.ledger, or more databases: filters of more than 64GiB are not possible, "
+                         "and without one each event is looked up in its generation of ids");
+  } else if (out.filters > usual_filters) {
     out.advice.push_back("set ledger.filter_bytes to " + std::to_string(std::llround(out.filters / mebibyte)) +
                          "MiB, two bytes for each id that is kept, or shorten retention.ledger: an event is looked up "
                          "in all generations of ids whose filters do not fit");
@@ -118,9 +125,10 @@ Capacity capacity_of(const Load& load) {
   out.instances = count_for(out.daemon_cores, load.instance_cores * usable);
   out.databases = std::max(count_for(out.database_cores, load.database_cores * usable),
                            count_for(out.wal_bytes_per_second, max_wal_per_second));
+  out.instances = std::max(out.instances, out.databases);
   const double ids = per_day * load.keep_ids_days / out.databases;
   out.id_index = ids * id_index_bytes;
-  out.filters = ids * id_filter_bytes;
+  out.filters = ids * generation_slack * id_filter_bytes;
   out.daemon_memory = base_memory + memory_of_queues + load.handlers * memory_per_handler + out.filters;
   advise(load, out);
   return out;

@@ -60,6 +60,7 @@ LedgerState read_ledger(inbox::Connection& connection) {
   out.wal_per_second = row[10].as<double>();
   out.full_page_share = row[11].as<double>();
   out.checkpoint_bytes = row[12].as<std::int64_t>();
+  out.most_frozen_ids = row[13].as<std::int64_t>(0);
   return out;
 }
 
@@ -90,9 +91,9 @@ std::vector<std::string> ledger_advice(const LedgerState& ledger, const config::
                   ": raise max_wal_size and checkpoint_timeout, or let producers use ids in the order of time "
                   "(UUIDv7)");
   }
-  const std::size_t needed = inbox::IdFilter::bytes_for(ledger.ids);
+  const std::size_t needed = inbox::IdFilter::bytes_for(ledger.most_frozen_ids);
   if (ledger.generations > 1 && needed > filter_bytes) {
-    out.push_back("filters of " + std::to_string(ledger.ids) + " ids need " + gigabytes(static_cast<double>(needed)) +
+    out.push_back("filters of frozen generations need " + gigabytes(static_cast<double>(needed)) +
                   ", and ledger.filter_bytes allows " + gigabytes(static_cast<double>(filter_bytes)) +
                   ": each event is looked up in the oldest generations; raise it, or shorten retention.ledger");
   } else if (ledger.generations > 1 && ledger.filters + 1 < ledger.generations) {

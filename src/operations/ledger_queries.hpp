@@ -15,6 +15,7 @@ namespace inboxd::operations {
 struct LedgerState {
   std::int64_t generations = 0;
   std::int64_t ids = 0;                         ///< by statistics of the server
+  std::int64_t most_frozen_ids = 0;             ///< in frozen generations, if their blocks are full
   std::int64_t bytes = 0;
   std::int64_t index_bytes = 0;
   std::int64_t seconds = 0;                     ///< since the oldest generation began

@@ -45,7 +45,7 @@ TEST_CASE("a list that lacks a database is refused") {
   write_file(shards.folder() / "shards.yaml", "[" + ListedShards::file(0) + "]\n");
   const auto refused = shards.run({"status"});
   CHECK(refused.status == ExitStatus{78, 0});
-  CHECK_THAT(refused.err, ContainsSubstring("no configuration has shard.index 1"));
+  CHECK_THAT(refused.err, ContainsSubstring("no configuration has partition 1"));
 }
 
 TEST_CASE("changes, and commands on one database, refuse --shards and name the configurations") {

@@ -75,7 +75,7 @@ TEST_CASE("a list of several databases ends where one of them has more") {
   for (const auto& row : all.document.at("events")) order += row.at("received_at").get<std::string>().back();
   CHECK(order == "543");
   CHECK(all.document.at("next").is_null());
-  CHECK_THAT(all.message, Catch::Matchers::ContainsSubstring("rows before 2026-01-03"));
+  CHECK(all.message == "rows before 2026-01-03");
 }
 
 TEST_CASE("dead letters of several databases are listed by their deaths, not by the times of their events") {
@@ -110,6 +110,8 @@ TEST_CASE("a status names each database that is away as a problem, so that it is
   CHECK(status.at("problems").size() == 1);
   CHECK(status.at("findings").at(0).at("severity") == "problem");
   CHECK(status.at("findings").at(0).at("message") == "shard 1 (b.yaml): refused");
+  name_away(status, {"shard 2 (c.yaml): refused"});
+  CHECK(status.at("verdict") == "shard 2 (c.yaml): refused; shard 1 (b.yaml): refused");
 }
 
 TEST_CASE("other answers name the databases that are away in a list") {
@@ -123,6 +125,13 @@ TEST_CASE("remedies of several databases run on the database that needs them") {
   const auto all = merged({{0, {ExitCode::done, status, "", nullptr}, "b.yaml"}}, false);
   CHECK(all.document.at("findings").at(0).at("remedy") ==
         "restart it, then inboxd --config b.yaml quarantine retry --topic a");
+  const Document other{{"findings", {{{"remedy", "give programs other than inboxd a group of their own"}}}}};
+  const auto same = merged({{0, {ExitCode::done, other, "", nullptr}, "b.yaml"}}, false);
+  CHECK(same.document.at("findings").at(0).at("remedy") ==
+        "give programs other than inboxd a group of their own");
+  const auto spaced = merged({{0, {ExitCode::done, status, "", nullptr}, "it's b.yaml"}}, false);
+  CHECK(spaced.document.at("findings").at(0).at("remedy") ==
+        "restart it, then inboxd --config 'it'\\''s b.yaml' quarantine retry --topic a");
 }
 
 namespace {
@@ -140,14 +149,27 @@ std::vector<Shard> listed(const std::vector<std::pair<int, int>>& shards) {
 
 }  // namespace
 
-TEST_CASE("a list of databases has each of them once, of one group") {
+TEST_CASE("a list of databases has each partition once, of one group, also while their number grows") {
   CHECK(problem_of_list(listed({{1, 2}, {0, 2}})) == "");
   CHECK(problem_of_list(listed({{0, 1}})) == "");
-  CHECK(problem_of_list(listed({{0, 3}, {2, 3}})) == "no configuration has shard.index 1: list all 3 databases");
-  CHECK(problem_of_list(listed({{0, 2}, {0, 2}})) ==
-        "a.yaml and b.yaml both have shard.index 0: list each database once");
-  CHECK_THAT(problem_of_list(listed({{0, 2}, {1, 4}})), Catch::Matchers::StartsWith("b.yaml has shard.of 4"));
+  CHECK(problem_of_list(listed({{0, 4}, {1, 8}, {5, 8}, {2, 4}, {3, 4}})) == "");
+  CHECK(problem_of_list(listed({{0, 3}, {2, 3}})) == "no configuration has partition 1: list all databases");
+  CHECK(problem_of_list(listed({{0, 2}, {1, 4}})) == "no configuration has partition 3: list all databases");
+  CHECK(problem_of_list(listed({{0, 2}, {0, 2}, {1, 2}})) ==
+        "a.yaml and b.yaml both have partition 0: list each database once");
+  CHECK(problem_of_list(listed({{1, 2}, {0, 2}, {4, 8}})) ==
+        "b.yaml and c.yaml both have partition 4: list each database once");
   auto foreign = listed({{0, 2}, {1, 2}});
   foreign[1].settings.kafka.group = "other";
   CHECK_THAT(problem_of_list(foreign), Catch::Matchers::StartsWith("b.yaml has kafka.group other"));
+}
+
+TEST_CASE("a number that rows of several databases have is refused") {
+  const Document row{{"dead_letter", {{"id", 12}}}};
+  const auto all = merged({{0, {ExitCode::done, row, "", nullptr}, "a.yaml"},
+                           {1, {ExitCode::done, row, "", nullptr}, "b.yaml"}},
+                          true);
+  CHECK(all.code == ExitCode::usage);
+  CHECK(all.document.is_null());
+  CHECK_THAT(all.message, Catch::Matchers::ContainsSubstring("--config with a.yaml, b.yaml"));
 }

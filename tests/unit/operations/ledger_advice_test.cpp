@@ -73,10 +73,10 @@ TEST_CASE("the ledger's advice names checkpoints where random ids write whole pa
 
 TEST_CASE("the ledger's advice names the memory that its filters need, where less is allowed") {
   auto ledger = large();
-  ledger.ids = 1'000'000'000;
+  ledger.most_frozen_ids = 1'000'000'000;
   CHECK(operations::ledger_advice(ledger, {}, enough).empty());
   const auto advice = operations::ledger_advice(ledger, {}, std::size_t{512} << 20);
   REQUIRE(advice.size() == 1);
-  CHECK_THAT(advice[0], ContainsSubstring("filters of 1000000000 ids need 2.") &&
+  CHECK_THAT(advice[0], ContainsSubstring("filters of frozen generations need 2.") &&
                             ContainsSubstring("ledger.filter_bytes allows 0.54 GB"));
 }
