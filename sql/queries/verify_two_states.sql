@@ -1,9 +1,10 @@
 -- Events of shard $1 with offsets from $2 to $3 (exclusive) that have two states for a handler: pending or done, and a
--- dead letter; pending and done; done twice. Outcomes before the handler's last `handlers backfill` do not count, nor
--- do those before the end of one with --again, for events that were pending when it began are delivered again, too, nor
--- those before the partition's last `partitions seek` from the offset on where a seek began: both may deliver an
--- event again. At most $4 rows, with the number of all. No locks. Indexes: outcome_place; primary key of position;
--- unique key of dead_letter; event_place. Reads all of delivery and audit.
+-- dead letter; pending and done; done twice. Three kinds of outcomes do not count, as events may be delivered again:
+-- those before the handler's last `handlers backfill`; those before the end of one with --again, which takes events
+-- that were pending when it began, too; and those before the partition's last `partitions seek` from the offset on
+-- where a seek began.
+-- At most $4 rows, with the number of all. No locks. Indexes: outcome_place; primary key of position; unique key of
+-- dead_letter; event_place. Reads all of delivery and audit.
 with here as (
   select s.shard_id, s.topic, s.partition from inbox.shard s where s.shard_id = $1::int),
 backfilled as materialized (

@@ -87,7 +87,7 @@ inline constexpr auto log_messages_from_handler = [] {
      "Batches look up only ids in the generation that the filter does not rule out."},
     {"maintenance.filters_left_out", warn, "maintenance: filters of event ids do not fit into memory",
      "The oldest generations of the ledger are looked up for each event, because `ledger.filter_bytes` is reached.",
-     "Raise `ledger.filter_bytes` (2 bytes for each id), or shorten `retention.ledger`."},
+     "Raise `ledger.filter_bytes` (2.4 bytes for each id), or shorten `retention.ledger`."},
     {"maintenance.handler_readded", error, "maintenance: lost handler was added again by another process, ending",
      "The database lost a handler and another process added it again, so this process ends to start with the new id.",
      "Compare `inbox.events` with the handler's own data for the time before it was added again."},

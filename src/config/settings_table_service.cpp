@@ -212,8 +212,8 @@ void add_ledger(std::vector<Row<Settings>>& rows) {
              "looked up. 0: as many as a quarter of the server's shared_buffers can index. At least a 128th of all."),
       &Ledger::generation_ids);
   add(size("ledger.filter_bytes", 0, std::int64_t{64} << 30,
-           "The most memory for the filters that tell which ids a former generation cannot have: 2 bytes for each id. "
-           "Without its filter a generation is looked up for each event."),
+           "The most memory for the filters that tell which ids a former generation cannot have: 2.4 bytes for each "
+           "id. Without its filter a generation is looked up for each event."),
       &Ledger::filter_bytes);
 }
 

@@ -1,10 +1,8 @@
 #include "inbox/generations.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <iterator>
 
 #include "base/sha256.hpp"
 #include "inbox/connection_access.hpp"
@@ -17,71 +15,17 @@ using Effect = Connection::Access::Effect;
 
 constexpr std::size_t part_bytes = 1 << 20;
 
-/// Of a whole filter, as this machine reads it: another byte order has another digest.
-std::int64_t digest_of(std::string_view bits) {
+/// Of a whole stored filter, as this machine reads it: another byte order has another digest, and so had filters
+/// without their key.
+std::int64_t digest_of(const std::string& stored) {
   const std::string hex =
-      base::sha256_hex(std::string{bits} + (std::endian::native == std::endian::little ? "little" : "big"));
+      base::sha256_hex(stored + (std::endian::native == std::endian::little ? "key, little" : "key, big"));
   std::uint64_t out = 0;
   std::from_chars(hex.data(), hex.data() + 16, out, 16);
   return static_cast<std::int64_t>(out);
 }
 
 }  // namespace
-
-std::shared_ptr<const IdFilter> LedgerFilters::find(std::int64_t filter_key) const {
-  const base::Lock lock{mutex_};
-  const auto found = filters_.find(filter_key);
-  return found == filters_.end() ? nullptr : found->second;
-}
-
-void LedgerFilters::put(std::int64_t filter_key, std::shared_ptr<const IdFilter> filter) {
-  const base::Lock lock{mutex_};
-  filters_[filter_key] = std::move(filter);
-}
-
-void LedgerFilters::keep(const std::vector<std::int64_t>& filter_keys) {
-  const base::Lock lock{mutex_};
-  std::erase_if(filters_, [&](const auto& entry) {
-    return std::find(filter_keys.begin(), filter_keys.end(), entry.first) == filter_keys.end();
-  });
-}
-
-std::size_t LedgerFilters::bytes() const {
-  const base::Lock lock{mutex_};
-  std::size_t out = 0;
-  for (const auto& [key, filter] : filters_) out += filter->bytes();
-  return out;
-}
-
-std::size_t LedgerFilters::count() const {
-  const base::Lock lock{mutex_};
-  return filters_.size();
-}
-
-std::vector<Suspect> LedgerFilters::suspects(const std::vector<FrozenGeneration>& frozen,
-                                             const std::vector<event::Event>& events) const {
-  std::vector<Suspect> out;
-  std::vector<base::Uuid> ids;
-  if (!frozen.empty()) std::ranges::transform(events, std::back_inserter(ids), &event::Event::event_id);
-  for (const FrozenGeneration& one : frozen) {
-    const auto filter = find(one.filter_key);
-    for (const base::Uuid& id : filter ? filter->may_have(ids) : ids) out.push_back({one.generation, id});
-  }
-  return out;
-}
-
-FilterAnswers LedgerFilters::ask(const std::vector<base::Uuid>& ids) const {
-  FilterAnswers out;
-  const auto filters = [this] {
-    const base::Lock lock{mutex_};
-    return filters_;
-  }();
-  for (const auto& [key, filter] : filters) {
-    out.filter_keys.push_back(key);
-    for (const base::Uuid& id : filter->may_have(ids)) out.suspects.push_back({key, id});
-  }
-  return out;
-}
 
 std::vector<StoredGeneration> read_generations(Connection& connection) {
   std::vector<StoredGeneration> out;
@@ -107,7 +51,7 @@ std::vector<base::Uuid> read_ids(Connection& connection, std::int32_t generation
 }
 
 std::shared_ptr<IdFilter> read_filter(Connection& connection, const StoredGeneration& generation) {
-  std::string bits;
+  std::string stored;  // the key, and the bits
   std::optional<std::int64_t> digest;  // the same in each part, or two instances have stored different filters
   for (std::int32_t part = 0; part < generation.filter_parts; ++part) {
     const auto rows = connection.access().run(
@@ -117,20 +61,25 @@ std::shared_ptr<IdFilter> read_filter(Connection& connection, const StoredGenera
     const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
     if (digest && *digest != rows[0][0].as<std::int64_t>()) return nullptr;
     digest = rows[0][0].as<std::int64_t>();
-    bits += text;
+    stored += text;
   }
-  return digest != digest_of(bits) ? nullptr : std::make_shared<IdFilter>(generation.frozen.filter_key, bits);
+  std::int64_t key = 0;
+  if (digest != digest_of(stored) || stored.size() < sizeof key) return nullptr;
+  std::memcpy(&key, stored.data(), sizeof key);
+  return std::make_shared<IdFilter>(key, std::string_view{stored}.substr(sizeof key));
 }
 
 void store_filter(Connection& connection, std::int64_t filter_key, const IdFilter& filter) {
-  const std::string_view bits = filter.bits();
-  const auto parts = static_cast<std::int32_t>((bits.size() + part_bytes - 1) / part_bytes);
-  const std::int64_t digest = digest_of(bits);
+  const std::int64_t key = filter.key();
+  std::string stored{reinterpret_cast<const char*>(&key), sizeof key};
+  stored += filter.bits();
+  const auto parts = static_cast<std::int32_t>((stored.size() + part_bytes - 1) / part_bytes);
+  const std::int64_t digest = digest_of(stored);
   auto& access = connection.access();
   access.transaction([&](pqxx::work& tx) {
     access.run_in(tx, statements::delete_other_filter, pqxx::params{filter_key, digest});
     for (std::int32_t part = 0; part < parts; ++part) {
-      const std::string_view piece = bits.substr(static_cast<std::size_t>(part) * part_bytes, part_bytes);
+      const auto piece = std::string_view{stored}.substr(static_cast<std::size_t>(part) * part_bytes, part_bytes);
       access.run_in(tx, statements::store_filter_part,
                     pqxx::params{filter_key, part, parts, digest, pqxx::binary_cast(piece)});
     }

@@ -85,7 +85,7 @@ void Generations::load_filters() {
   if (making_ && std::find(keys.begin(), keys.end(), making_->of.frozen.filter_key) == keys.end()) making_.reset();
   turn_.run_batches([&] {
     const auto missing = std::find_if(generations.begin(), generations.end(),
-                                      [&](const auto& one) { return !filters_.find(one.frozen.filter_key); });
+                                      [&](const auto& one) { return !filters_.has(one.frozen.filter_key); });
     return missing != generations.end() && load_or_make(*missing);
   });
 }
@@ -103,7 +103,7 @@ bool Generations::load_or_make(const inbox::StoredGeneration& generation) {
     return true;
   }
   making_ = std::make_unique<Making>(
-      Making{generation, std::make_shared<inbox::IdFilter>(key, max_ids(generation)), 0});
+      Making{generation, std::make_shared<inbox::IdFilter>(filters_.hash_key().value_or(key), max_ids(generation)), 0});
   return true;
 }
 

@@ -38,7 +38,7 @@ constexpr double event_bytes = 150;
 constexpr double id_bytes = 125;
 constexpr double id_index_bytes = 40;
 /// Of a filter, in each instance.
-constexpr double id_filter_bytes = 2;
+constexpr double id_filter_bytes = 2.4;
 constexpr double outcome_bytes = 1;
 /// Dead rows and their space until vacuum.
 constexpr double slack = 1.1;
@@ -86,7 +86,7 @@ void advise(const Load& load, Capacity& out) {
                          "and without one each event is looked up in its generation of ids");
   } else if (out.filters > usual_filters) {
     out.advice.push_back("set ledger.filter_bytes to " + std::to_string(std::llround(out.filters / mebibyte)) +
-                         "MiB, two bytes for each id that is kept, or shorten retention.ledger: an event is looked up "
+                         "MiB, 2.4 bytes for each id that is kept, or shorten retention.ledger: an event is looked up "
                          "in all generations of ids whose filters do not fit");
   }
   if (load.payload >= compressed_from && !load.has_lz4) {

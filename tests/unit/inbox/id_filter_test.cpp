@@ -6,7 +6,7 @@
 using namespace inboxd;
 using inbox::IdFilter;
 
-TEST_CASE("a filter knows each of its ids, and takes about one in a thousand others for known") {
+TEST_CASE("a filter knows each of its ids, and takes about three in ten thousand others for known") {
   constexpr int ids = 50'000;
   IdFilter filter{base::random_fence(), ids};
   std::vector<base::Uuid> added;
@@ -17,8 +17,8 @@ TEST_CASE("a filter knows each of its ids, and takes about one in a thousand oth
   for (const auto& id : added) missing += filter.may_have(id) ? 0 : 1;
   for (int i = 0; i < ids; ++i) maybe += filter.may_have(base::random_uuid()) ? 1 : 0;
   CHECK(missing == 0);
-  CHECK(maybe < ids / 300);
-  CHECK(filter.bytes() == 2 * ids);
+  CHECK(maybe < ids / 1'000);
+  CHECK(8.0 * static_cast<double>(filter.bytes()) / ids < 19.5);
   CHECK(copy.bits() == filter.bits());
 }
 
@@ -44,4 +44,11 @@ TEST_CASE("ids in the order of time are spread over a filter") {
     else maybe += filter.may_have(id) ? 1 : 0;
   }
   CHECK(maybe < 200);
+}
+
+TEST_CASE("a filter takes at most 20 bits an id, and the same for nearly as many ids") {
+  for (const std::int64_t ids : {1'000, 65'536, 7'000'000, 123'456'789}) {
+    CHECK(8.0 * static_cast<double>(IdFilter::bytes_for(ids)) / static_cast<double>(ids) <= 20);
+  }
+  CHECK(IdFilter::bytes_for(7'000'000) == IdFilter::bytes_for(7'050'000));
 }

@@ -68,11 +68,11 @@ TEST_CASE("a load beyond a server is told to use more instances and databases") 
 TEST_CASE("filters of more ids than usual fit are advised, and each database has a share of them") {
   Load load;
   load.average = 20;
-  CHECK(std::llround(capacity_of(load).filters) == std::llround(20.0 * 86'400 * 30 * 1.15 * 2));
+  CHECK(std::llround(capacity_of(load).filters) == std::llround(20.0 * 86'400 * 30 * 1.15 * 2.4));
   load.rate = load.average = 2'000'000;
   load.keep_ids_days = 1;
   const Capacity capacity = capacity_of(load);
-  CHECK(std::llround(capacity.filters * capacity.databases) == std::llround(2e6 * 86'400 * 1.15 * 2));
+  CHECK(std::llround(capacity.filters * capacity.databases) == std::llround(2e6 * 86'400 * 1.15 * 2.4));
   CHECK(std::ranges::any_of(capacity.advice, [](const auto& text) { return text.starts_with("set ledger.filter"); }));
 }
 
