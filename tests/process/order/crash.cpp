@@ -73,14 +73,14 @@ TEST_CASE("the line of a crash names signal, handler and event, and status names
   fixture.config.sections["handler_defaults"] = "lease: 1s, max_crashes: 50";
   fixture.set("crash_type", "Deadly");
   fixture.events.produce(1, [&](int) { return KeyedEvents::Made{"null", "Deadly"}; });
-  auto daemon = fixture.start();
+  auto daemon = std::make_unique<DaemonProcess>(fixture.config);  // it may crash before it is ready
   wait_until("it has crashed", [&] { return !daemon->process().is_running(); });
   const std::string line = "daemon: process crashed signal=SIGABRT handler=recorder topic=" + fixture.topic +
                            " partition=0 offset=0 event_id=" + fixture.ids().at(0) + " attempt=1 events=1";
   CHECK(daemon->count_in_log(line) == 1);
   int crashes = 1;
   while (crashes < 4) {
-    daemon = fixture.start();
+    daemon = std::make_unique<DaemonProcess>(fixture.config);
     wait_until("it has crashed", [&] { return !daemon->process().is_running(); });
     ++crashes;
   }

@@ -89,7 +89,9 @@ TEST_CASE("a lost record is found, named with its remedy, and read again by --fe
                              ContainsSubstring("\"rule\": \"different_content\"") && !ContainsSubstring("s3cret"));
   CHECK(found.document.at("found") == 2);
 
-  CHECK(command(fixture.config, {"verify", "--fetch"}).status == ExitStatus{64, 0});  // no terminal, no --yes
+  const auto asked = command(fixture.config, {"verify", "--fetch"});  // no terminal, no --yes
+  CAPTURE(asked.err);
+  CHECK(asked.status == ExitStatus{64, 0});
   const auto fetched = verify(fixture, {"--fetch", "--yes"});
   CHECK(fetched.status == 1);
   fixture.database.wait_for("it is stored again", "select count(*) from inbox.event where \"offset\" = 4", 1,
