@@ -58,8 +58,9 @@ std::string own_commands(std::string text, const std::string& file) {
 }
 
 Document with_shard(Document row, const ShardAnswer& from) {
+  const bool is_finding = row.contains("remedy");  // other messages are what a handler said
   for (const char* const key : {"remedy", "what_to_do", "message"}) {
-    const auto found = row.find(key);
+    const auto found = is_finding || key != std::string_view{"message"} ? row.find(key) : row.end();
     if (found != row.end() && found->is_string()) *found = own_commands(found->get<std::string>(), from.file);
   }
   Document out{{"shard", from.index}};
@@ -234,7 +235,7 @@ Answer merged(std::vector<ShardAnswer> answers, bool is_about_one) {
 
 namespace {
 
-/// Partitions that no database has, or two: of the first numbers, up to which all patterns of up to `of` repeat.
+/// A partition that no database has, or two have. The owners repeat after a common multiple of all `of`.
 std::string problem_of_partitions(std::span<const Shard> shards) {
   std::int64_t repeats = 1;
   for (const Shard& one : shards) {

@@ -23,10 +23,10 @@ struct GroupMember {
 /// A client for a few questions: without a log, and knowing nothing of the past.
 base::Result<Client> make_asking_client(ClientSettings settings);
 
-/// The group's members; none if there is no such group. Blocks for `timeout`, and for as long as the client takes to
-/// end: for seconds while name servers or token endpoints do not answer. Any thread. A client of its own
-/// asks and is gone afterwards: in one that lives on, the library writes to freed memory once it reaches a coordinator
-/// that was away for longer than the question (confluentinc/librdkafka#4605, open with 2.15).
+/// The group's members; none if there is no such group. Blocks for `timeout`, and until the client has ended: for
+/// seconds while name servers or token endpoints do not answer. Any thread. A client of its own asks and is gone
+/// afterwards: in one that lives on, the library writes to freed memory once it reaches a coordinator that was away for
+/// longer than the question (confluentinc/librdkafka#4605, open with 2.15).
 base::Result<std::vector<GroupMember>> describe_group(ClientSettings settings, const std::string& group,
                                                       Timeout timeout);
 

@@ -125,6 +125,9 @@ TEST_CASE("remedies of several databases run on the database that needs them") {
   const auto all = merged({{0, {ExitCode::done, status, "", nullptr}, "b.yaml"}}, false);
   CHECK(all.document.at("findings").at(0).at("remedy") ==
         "restart it, then inboxd --config b.yaml quarantine retry --topic a");
+  const Document said{{"failures", {{{"message", "inboxd check failed"}}}}};  // by a handler
+  const auto kept = merged({{0, {ExitCode::done, said, "", nullptr}, "b.yaml"}}, false);
+  CHECK(kept.document.at("failures").at(0).at("message") == "inboxd check failed");
   const Document other{{"findings", {{{"remedy", "give programs other than inboxd a group of their own"}}}}};
   const auto same = merged({{0, {ExitCode::done, other, "", nullptr}, "b.yaml"}}, false);
   CHECK(same.document.at("findings").at(0).at("remedy") ==
