@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/text.hpp"
+#include "kafka/client_log.hpp"
 
 namespace inboxd::operations {
 namespace {
@@ -31,7 +32,10 @@ Finding broker_problem(const std::string& brokers, const std::map<std::string, s
   const std::string subject = "brokers " + brokers;
   const std::string lower = base::lower(warning);
   const auto says = [&](std::string_view words) { return lower.find(words) != std::string::npos; };
-  if (says("require sasl authentication")) {
+  // An early end is noticed by the reader or by the writer.
+  const bool closes = kafka::is_closed_at_once(warning) && (says("disconnected") || says("send failed"));
+  const bool has_tls = says("ssl://"), has_login = says("sasl_");
+  if (says("require sasl authentication") || (closes && says("in state up") && !has_tls && !has_login)) {
     return {Kind::problem, subject,
             "it closes each connection: if it wants a login, set security.protocol, sasl.mechanism, sasl.username and "
             "sasl.password in kafka.properties (" +
@@ -71,7 +75,7 @@ Finding broker_problem(const std::string& brokers, const std::map<std::string, s
             "it answers, but not in plaintext: set security.protocol in kafka.properties to ssl or sasl_ssl (" +
                 warning + ")"};
   }
-  if (says("disconnected") && says("in state apiversion_query") && !says("ssl://")) {
+  if (closes && says("in state apiversion_query") && !has_tls) {
     return {Kind::problem, subject,
             "it closes each connection before it answers, as a listener with TLS does to a client in plaintext: set "
             "security.protocol in kafka.properties to ssl or sasl_ssl (" +
@@ -82,7 +86,7 @@ Finding broker_problem(const std::string& brokers, const std::map<std::string, s
             "it answers, but not with TLS: set security.protocol in kafka.properties to plaintext or sasl_plaintext (" +
                 warning + ")"};
   }
-  if (says("connection closed by peer") && says("ssl://") && !says("sasl_ssl://")) {
+  if (closes && has_tls && !has_login) {
     return {Kind::problem, subject,
             "it closes each connection with TLS: if it wants a login, set security.protocol to sasl_ssl, and "
             "sasl.mechanism, sasl.username and sasl.password in kafka.properties; else correct kafka.brokers (" +

@@ -175,8 +175,6 @@ FoundList check_brokers(const config::Settings& settings, std::chrono::milliseco
   kafka::ClientSettings wanted;
   wanted.brokers = configured.brokers;
   wanted.properties = configured.properties;
-  // A listener with another protocol closes the connection.
-  wanted.properties.try_emplace("log.connection.close", "true");
   if (!settings.has_brokers()) return {};
   FoundList out = check_kafka_files(settings);
   if (!out.empty()) return out;

@@ -34,3 +34,15 @@ TEST_CASE("the reason why brokers are not reached is kept, and nothing is printe
   std::fclose(caught);
   CHECK_THAT(client_log.last_warning(), ContainsSubstring("Connection refused") && !ContainsSubstring("thrd:"));
 }
+
+TEST_CASE("a new connection that the broker closes explains a failure, whatever its level; an old one does not") {
+  constexpr int information = 6;
+  const std::string closed = "ssl://b:1/bootstrap: Disconnected: SSL connection closed by peer (after ";
+  CHECK(kafka::ClientLog::explains(information, closed + "2ms in state UP)"));
+  CHECK(kafka::ClientLog::explains(information, closed + "2ms in state APIVERSION_QUERY)"));
+  CHECK(kafka::ClientLog::explains(information, closed + "9999ms in state UP, 2 identical error(s) suppressed)"));
+  CHECK_FALSE(kafka::ClientLog::explains(information, closed + "60000ms in state UP)"));
+  CHECK_FALSE(kafka::ClientLog::explains(information, "b:1/1: Connected (after"));
+  CHECK(kafka::ClientLog::explains(4, closed + "60000ms in state UP)"));
+  CHECK_FALSE(kafka::ClientLog::explains(3, "3/3 brokers are down"));
+}
