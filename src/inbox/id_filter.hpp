@@ -58,6 +58,8 @@ class IdFilter final {
     }
   };
 
+  IdFilter(std::int64_t key, std::size_t lanes, std::size_t blocks);
+
   /// The first lane's block.
   std::size_t row_of(const HashedId& id) const {
     return static_cast<std::size_t>(std::uint64_t{id.place} * (blocks_.size() / lanes_) >> 32) * lanes_;

@@ -131,5 +131,11 @@ TEST_CASE("a suspended instance is replaced, and stores nothing of its own when 
   for (int i = 0; i < 30; ++i) fixture.enqueue();
   fixture.wait_done(61);
   CHECK(fixture.database.number("select count(*) from inbox.event") == 61);
+  const auto calls = fixture.recording.calls_by_event();
+  for (const Recorded& one : fixture.recording.all()) {
+    if (calls.at(one.event_id) == 1) continue;
+    UNSCOPED_INFO(one.event_id << " at " << one.offset << ", attempt " << one.attempt << " by " << one.process_id
+                               << " at " << one.monotonic_ms << " ms; suspended was " << zombie->process().id());
+  }
   CHECK(fixture.recording.count() == 61);
 }
