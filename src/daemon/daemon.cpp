@@ -140,9 +140,19 @@ bool Daemon::pause_all(bool paused, const std::string& actor) {
   const base::Lock lock{handlers_mutex_};
   if (paused_ == paused) return false;
   paused_ = paused;
-  for (const auto& [handler_id, name] : handlers_) dispatcher_.set_paused(handler_id, paused);
+  for (const auto& [handler_id, name] : handlers_) dispatcher_.set_closed(handler_id, dispatcher::InFlight::Closed::paused, paused);
   note(actor, paused ? "instance pause" : "instance resume");
   return true;
+}
+
+void Daemon::close_for_order(const std::set<std::int32_t>& handlers, bool closed) {
+  for (const std::int32_t handler_id : handlers) dispatcher_.set_closed(handler_id, dispatcher::InFlight::Closed::reorder, closed);
+}
+
+std::int64_t Daemon::events_of(const std::set<std::int32_t>& handlers) const {
+  std::int64_t out = 0;
+  for (const std::int32_t handler_id : handlers) out += dispatcher_.stats(handler_id).in_flight;
+  return out;
 }
 
 bool Daemon::is_paused() const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,10 @@ class Daemon final {
   /// Pauses or resumes all handlers in this instance; false: nothing changed. Any thread.
   bool pause_all(bool paused, const std::string& actor);
   bool is_paused() const;
+  /// Before a change of their order: no call begins until they are replaced, or opened again. Any thread.
+  void close_for_order(const std::set<std::int32_t>& handlers, bool closed);
+  /// In flight, also those that are not settled yet. Any thread.
+  std::int64_t events_of(const std::set<std::int32_t>& handlers) const;
   /// For table audit: a request to this instance. Any thread.
   void note(const std::string& actor, const std::string& operation) {
     maintenance_.note({actor, operation, "this instance"});

@@ -1,9 +1,11 @@
 #include "daemon/reload.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <exception>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/crash_report.hpp"
@@ -12,6 +14,35 @@
 namespace inboxd::daemon {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto look_again = 20ms;
+
+/// Handlers whose running calls end before their order changes. The change ends all leases, so that events are called
+/// again at once, in the new order, and a call of before would run beside them.
+class OrderChange final {
+ public:
+  OrderChange(Daemon& daemon, std::set<std::int32_t> handlers) : daemon_{daemon}, handlers_{std::move(handlers)} {
+    daemon_.close_for_order(handlers_, true);
+  }
+  ~OrderChange() {
+    if (!is_done_) daemon_.close_for_order(handlers_, false);
+  }
+  OrderChange(const OrderChange&) = delete;
+  OrderChange& operator=(const OrderChange&) = delete;
+
+  std::int64_t events() const { return daemon_.events_of(handlers_); }
+  /// They stay closed until they are replaced.
+  void is_registered() { is_done_ = true; }
+
+ private:
+  Daemon& daemon_;
+  const std::set<std::int32_t> handlers_;
+  bool is_done_ = false;
+};
+
+}  // namespace
 
 Reload::Reload(config::Loaded& loaded, std::string file, inbox::InstanceIdentity instance, plugin::Loader& plugins,
                inbox::Connection& connection, inbox::Watchdog& watchdog, Daemon& daemon, base::Logger& log)
@@ -77,6 +108,18 @@ bool Reload::join(std::chrono::steady_clock::time_point until) {
   return !is_running() || reading_.wait_until(until) == std::future_status::ready;
 }
 
+std::set<std::int32_t> Reload::reordered(const config::Settings& next) const {
+  std::set<std::int32_t> out;
+  for (const inbox::Registered& now : daemon_.registered()) {
+    for (const config::Handler& handler : next.handlers) {
+      const bool is_same = handler.name == now.handler.name ||
+                           std::ranges::find(handler.aliases, now.handler.name) != handler.aliases.end();
+      if (is_same && config::order_text(handler) != config::order_text(now.handler)) out.insert(now.handler_id);
+    }
+  }
+  return out;
+}
+
 void Reload::refuse(const std::string& reason) { log_.error("daemon.reload_refused", {{"reason", reason}}); }
 
 Reload::Read Reload::read(const config::Settings& before, const config::Loaded& loaded, bool is_in_force) {
@@ -91,12 +134,20 @@ Reload::Read Reload::read(const config::Settings& before, const config::Loaded& 
   }
   config::Settings next = before;  // keys that need a restart keep their value
   next.handlers = loaded.settings.handlers;
+  OrderChange change{daemon_, reordered(next)};
+  const auto deadline = std::chrono::steady_clock::now() + before.drain;
+  while (change.events() > 0 && std::chrono::steady_clock::now() < deadline && step_ != Step::abandoned) {
+    std::this_thread::sleep_for(look_again);
+  }
+  if (step_ == Step::abandoned) return {.is_refused = true};
+  if (change.events() > 0) log_.warn("daemon.reload_beside_calls", {{"events", change.events()}});
   auto prepared = prepare_handlers(connection_, next, loaded, instance_, plugins_, watchdog_, log_,
                                    daemon_.registered(), is_in_force);
   if (prepared.refusal) {
     refuse(prepared.refusal->message);
     return {.prepared = std::move(prepared), .is_refused = true};
   }
+  change.is_registered();
   return {loaded, std::move(prepared)};
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <future>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,8 @@ class Reload final {
   Step change(Step to);
 
   Read read(const config::Settings& before, const config::Loaded& loaded, bool is_in_force);
+  /// Running handlers that `next` gives another order.
+  std::set<std::int32_t> reordered(const config::Settings& next) const;
   void take(Read read);
   void refuse(const std::string& reason);
 

@@ -27,7 +27,7 @@ class Admission final {
   using Clock = std::chrono::steady_clock;
   enum class State { closed, held, trial, away, limited, open };
   /// The reasons for which it is closed.
-  enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, shutdown = 8, isolation = 16 };
+  enum class Closed : unsigned { paused = 1, retired = 2, stopped = 4, shutdown = 8, isolation = 16, reorder = 32 };
   /// The effect of a change on the events in memory.
   enum class Effect {
     none,

@@ -78,6 +78,7 @@ std::shared_ptr<InFlight> Dispatcher::prepare(const HandlerSetup& handler) {
   handler.paused ? in_flight->close(InFlight::Closed::paused) : in_flight->reopen(InFlight::Closed::paused);
   in_flight->reopen(InFlight::Closed::retired);
   in_flight->reopen(InFlight::Closed::stopped);
+  in_flight->reopen(InFlight::Closed::reorder);
   return in_flight;
 }
 
@@ -109,10 +110,10 @@ void Dispatcher::discard(std::vector<HandlerSetup> handlers) {
   for (HandlerSetup& handler : handlers) reaper_.take(handler.settings.name, std::move(handler.instance));
 }
 
-void Dispatcher::set_paused(std::int32_t handler_id, bool paused) {
+void Dispatcher::set_closed(std::int32_t handler_id, InFlight::Closed reason, bool closed) {
   const auto in_flight = find(handler_id);
   if (!in_flight) return;
-  paused ? in_flight->close(InFlight::Closed::paused) : in_flight->reopen(InFlight::Closed::paused);
+  closed ? in_flight->close(reason) : in_flight->reopen(reason);
 }
 
 // ---- service

@@ -70,8 +70,8 @@ class Dispatcher final : public consumer::HandOff {
   void replace_handlers(std::vector<HandlerSetup> handlers);
   /// Ends the instances of a refused configuration without waiting for them. Any thread.
   void discard(std::vector<HandlerSetup> handlers);
-  /// Pauses or resumes a handler. Pausing releases its queued events.
-  void set_paused(std::int32_t handler_id, bool paused);
+  /// Closes or opens a handler for one reason. Closing releases its queued events.
+  void set_closed(std::int32_t handler_id, InFlight::Closed reason, bool closed);
 
   /// Starts the claimer, calls `before_workers`, and starts the workers: where sessions are scarce, the claimer's comes
   /// before theirs.

@@ -1,5 +1,7 @@
 // Instances that configure a handler differently: the newest configuration decides, as long as its instances live.
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <chrono>
 #include <csignal>
 #include <memory>
 
@@ -93,4 +95,30 @@ TEST_CASE(
   older->wait_log("kind=daemon.reloaded", 2);
   fixture.produce_to(fixture.topic, "0193d2a0-0000-7000-8000-000000000003");
   CHECK(fixture.wait_done().is_perfect());
+}
+
+TEST_CASE("a reload that changes the order of a handler waits for its running calls, or is refused and changes nothing") {
+  const bool is_refused = GENERATE(false, true);
+  CAPTURE(is_refused);
+  OrderFixture fixture{1, {"order_scope: partition"}};
+  const TempFolder folder;
+  fixture.config.handlers[0].settings["gate"] = folder / "gate";
+  const auto daemon = fixture.start();
+  fixture.events.produce(3, [](int) { return KeyedEvents::Made{"key"}; });
+  wait_until("a call runs", [&] { return fixture.recording.count() == 1; });
+  ConfigText changed = fixture.config;
+  changed.handlers[0].more.back() = "order_scope: handler";
+  if (is_refused) changed.handlers[0].settings["no_such_setting"] = "1";
+  daemon->write_config(changed.text());
+  daemon->process().signal(SIGHUP);
+  const auto end = std::chrono::steady_clock::now() + milliseconds{500};  // what must not happen has no signal
+  wait_until("it does not apply the change", [&] {
+    return daemon->count_in_log("kind=daemon.reloaded") > 0 || std::chrono::steady_clock::now() > end;
+  });
+  CHECK(daemon->count_in_log("kind=daemon.reloaded") == 0);
+  CHECK(fixture.recording.count() == 1);
+  write_file(folder / "gate", "");
+  daemon->wait_log(is_refused ? "kind=daemon.reload_refused" : "kind=daemon.reloaded");
+  CHECK(fixture.wait_done().is_perfect());
+  CHECK(fixture.recording.count() == 3);
 }
