@@ -35,11 +35,16 @@ begin
   set frozen_at = clock_timestamp(), filter_key = p_key, shards = n.shards, tops = n.tops
   from (
     select coalesce(array_agg(s.shard_id order by s.shard_id), '{}') as shards,
-           coalesce(array_agg(p.next_offset order by s.shard_id), '{}') as tops
+           coalesce(array_agg(p.top order by s.shard_id), '{}') as tops
     from inbox.shard s
+    -- The greatest position ever: while records are read again, the present one is below ids of this generation.
     cross join lateral (
-      select x.next_offset from inbox.position x where x.shard_id = s.shard_id
-      order by x.epoch desc, x.first_offset desc limit 1) p) n
+      select max(top) as top
+      from (select x.next_offset as top from inbox.position x where x.shard_id = s.shard_id
+            union all
+            select o.tops[array_position(o.shards, s.shard_id)] from inbox.ledger_generation o
+            where o.frozen_at is not null) t) p
+    where p.top is not null) n
   where g.generation = v_current.generation and g.frozen_at is null;
   if not found then
     return false;  -- another instance froze it

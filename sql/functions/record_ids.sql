@@ -1,6 +1,6 @@
 -- Inserts event ids (sorted) into the ledger's current generation, p_generation, unless a frozen one has them. stored:
 -- how many are new. lost_shard, lost_offset: the places in this batch of the duplicates. odd: a duplicate has another
--- digest or another shard than the stored id. resends: for each duplicate that came from another place, how many
+-- digest or another shard than the stored id. resends: for each duplicate from another place of its topic, how many
 -- seconds after the first. p_repeats: an id occurs twice in this batch. f_generation, f_id: the ids that a frozen
 -- generation may have, by their filters; null: not known, so that all generations are read.
 --
@@ -76,7 +76,9 @@ begin
   select coalesce(array_agg(l.shard), '{}'), coalesce(array_agg(l."offset"), '{}'),
          coalesce(bool_or(k.digest <> l.digest or k.shard <> l.shard), false),
          array_agg(extract(epoch from greatest(p_now - k.at, interval '0'))::int)
-           filter (where k.digest = l.digest and (k.shard <> l.shard or k."offset" <> l."offset"))
+           filter (where k.digest = l.digest and case when k.shard = l.shard then k."offset" <> l."offset" else exists (
+             select from inbox.shard a join inbox.shard b on b.source = a.source and b.topic = a.topic
+             where a.shard_id = k.shard and b.shard_id = l.shard) end)
   into lost_shard, lost_offset, odd, resends
   from unnest(l_id, l_shard, l_offset, l_digest) l(id, shard, "offset", digest)
   join unnest(v_id, v_shard, v_offset, v_digest, v_at, v_own) k(id, shard, "offset", digest, at, is_own) on k.id = l.id

@@ -9,6 +9,8 @@
 #include "plugin/traced_handler.hpp"
 
 namespace inboxd::daemon {
+
+using Closed = dispatcher::InFlight::Closed;
 namespace {
 
 /// After the drain: the time to record the last outcomes, and the limit of a statement then.
@@ -140,13 +142,13 @@ bool Daemon::pause_all(bool paused, const std::string& actor) {
   const base::Lock lock{handlers_mutex_};
   if (paused_ == paused) return false;
   paused_ = paused;
-  for (const auto& [handler_id, name] : handlers_) dispatcher_.set_closed(handler_id, dispatcher::InFlight::Closed::paused, paused);
+  for (const auto& [handler_id, name] : handlers_) dispatcher_.set_closed(handler_id, Closed::paused, paused);
   note(actor, paused ? "instance pause" : "instance resume");
   return true;
 }
 
 void Daemon::close_for_order(const std::set<std::int32_t>& handlers, bool closed) {
-  for (const std::int32_t handler_id : handlers) dispatcher_.set_closed(handler_id, dispatcher::InFlight::Closed::reorder, closed);
+  for (const std::int32_t handler_id : handlers) dispatcher_.set_closed(handler_id, Closed::reorder, closed);
 }
 
 std::int64_t Daemon::events_of(const std::set<std::int32_t>& handlers) const {

@@ -77,7 +77,7 @@ void store_filter(Connection& connection, std::int64_t filter_key, const IdFilte
   const std::int64_t digest = digest_of(stored);
   auto& access = connection.access();
   access.transaction([&](pqxx::work& tx) {
-    access.run_in(tx, statements::delete_other_filter, pqxx::params{filter_key, digest});
+    access.run_in(tx, statements::delete_filter, pqxx::params{filter_key});
     for (std::int32_t part = 0; part < parts; ++part) {
       const auto piece = std::string_view{stored}.substr(static_cast<std::size_t>(part) * part_bytes, part_bytes);
       access.run_in(tx, statements::store_filter_part,

@@ -200,7 +200,10 @@ void rehearse(Connection& connection, const IngestBatch& batch) {
   Arrays arrays{batch};
   auto& access = connection.access();
   access.transaction([&](pqxx::work& tx) {
-    access.run_in(tx, statements::ingest, arrays.parameters(batch, false));
+    const auto rows = access.run_in(tx, statements::ingest, arrays.parameters(batch, false));
+    if (rows[0][0].as<std::string>() != "stored") {
+      throw DatabaseError{{Fault::retry, "", "the routing or a sequence has changed", false}};
+    }
     return false;
   });
 }

@@ -54,6 +54,7 @@ void Generations::turn_over() {
   turn_.run_batches([&] {
     const auto dropped = inbox::drop_generation(connection_, *time);
     next_try_ = Clock::now() + (dropped.pinned > 0 ? retry_pinned : retry_none);
+    if (dropped.pinned > 0) log_.warn("maintenance.ids_kept", {{"generations", dropped.pinned}});
     if (dropped.generation) log_.info("maintenance.ids_trimmed", {{"ids", dropped.ids}});
     return dropped.generation.has_value();
   });

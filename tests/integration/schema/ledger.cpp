@@ -43,6 +43,31 @@ TEST_CASE("ids that a partition set back could read again are kept, and absorb t
   CHECK(inbox.database().number("select count(*) from inbox.ledger") == 0);
 }
 
+TEST_CASE("ids of a generation that is frozen while their records are read again are kept, and absorb them") {
+  Inbox inbox;
+  const auto shard = inbox.add_shard("orders");
+  Batch batch{inbox};
+  batch.at(shard, 0).events(5).store(inbox.connection());
+  inbox.database().run("insert into inbox.position values ($1::int, 1, -1, 2, 1)", {std::to_string(shard)});
+  REQUIRE(freeze(inbox));
+  CHECK(drop_old(inbox).pinned == 1);
+  // Old positions are deleted; the generation before knows how far the ids go.
+  inbox.database().run("delete from inbox.position where shard_id = $1::int and epoch = 0", {std::to_string(shard)});
+  Batch another{inbox};
+  another.at(inbox.add_shard("others"), 0).events(1).store(inbox.connection());
+  REQUIRE(freeze(inbox));
+  CHECK(drop_old(inbox).pinned == 2);
+  CHECK(inbox.database().number("select tops[array_position(shards, $1::int)] from inbox.ledger_generation "
+                                "where generation = 2",
+                                {std::to_string(shard)}) == 5);
+
+  // A topic that was created again is read by another shard.
+  inbox.database().run("insert into inbox.shard (topic, partition, incarnation, ordinal) "
+                       "select topic, partition, 'next', 1 from inbox.shard where shard_id = $1::int",
+                       {std::to_string(shard)});
+  CHECK(drop_old(inbox).generation == 1);
+}
+
 TEST_CASE("a generation is frozen once it has its number of ids, or is old, and never empty") {
   using namespace std::chrono_literals;
   Inbox inbox;

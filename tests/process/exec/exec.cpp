@@ -331,7 +331,7 @@ TEST_CASE("events of a key reach the children in log order, through crashes of c
 
 TEST_CASE("a process for each event: its exit status decides, its last line of stderr is the message") {
   ExecFixture fixture;
-  const int niceness = std::min(getpriority(PRIO_PROCESS, 0) + 7, 19);  // whoever runs the test may be nice, too
+  const int niceness = std::min(getpriority(PRIO_PROCESS, 0) + 7, 19);  // the test may run with a niceness of its own
   std::ofstream{fixture.folder / "child.sh"} << "#!/bin/bash\nniceness=" << niceness << R"bash(
 payload=$(cat)
 echo "$INBOXD_EVENT_ID $INBOXD_ATTEMPT" >>"$SEEN"

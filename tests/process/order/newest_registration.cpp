@@ -97,7 +97,7 @@ TEST_CASE(
   CHECK(fixture.wait_done().is_perfect());
 }
 
-TEST_CASE("a reload that changes the order of a handler waits for its running calls, or is refused and changes nothing") {
+TEST_CASE("a reload that changes the order of a handler waits for its running calls, or is refused") {
   const bool is_refused = GENERATE(false, true);
   CAPTURE(is_refused);
   OrderFixture fixture{1, {"order_scope: partition"}};
@@ -111,7 +111,7 @@ TEST_CASE("a reload that changes the order of a handler waits for its running ca
   if (is_refused) changed.handlers[0].settings["no_such_setting"] = "1";
   daemon->write_config(changed.text());
   daemon->process().signal(SIGHUP);
-  const auto end = std::chrono::steady_clock::now() + milliseconds{500};  // what must not happen has no signal
+  const auto end = std::chrono::steady_clock::now() + milliseconds{500};  // no signal says that nothing happens
   wait_until("it does not apply the change", [&] {
     return daemon->count_in_log("kind=daemon.reloaded") > 0 || std::chrono::steady_clock::now() > end;
   });

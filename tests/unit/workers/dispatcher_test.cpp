@@ -101,7 +101,7 @@ TEST_CASE("a handler is no longer away once it has no events here") {
   it.run([](std::int64_t) { return away(); });
   it.ingest({1});
   REQUIRE(it.becomes(&Stats::away, true));
-  it.dispatcher.set_paused(7, true);
+  it.dispatcher.set_closed(7, InFlight::Closed::paused, true);
   CHECK(it.becomes(&Stats::away, false));
 }
 

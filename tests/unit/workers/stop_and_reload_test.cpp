@@ -167,7 +167,7 @@ TEST_CASE("a paused handler takes nothing until it is resumed") {
   CHECK_FALSE(it.may_ingest(lease_of({3}, 3)));
   CHECK(it.stats().paused);
   CHECK(it.database.get(&FakeDatabase::all_claims) == 0);
-  it.dispatcher.set_paused(7, false);
+  it.dispatcher.set_closed(7, InFlight::Closed::paused, false);
   CHECK(it.done(2));
 }
 
