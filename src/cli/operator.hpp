@@ -9,7 +9,10 @@
 #include "cli/interrupt.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/session.hpp"
+#include "config/shared_topics.hpp"
+#include "inbox/answer.hpp"
 #include "inbox/connection.hpp"
+#include "inbox/ingest_right.hpp"
 #include "operations/operation.hpp"
 
 namespace inboxd::cli {
@@ -51,6 +54,21 @@ class Operator final {
       const auto failure = inbox::describe(std::current_exception());  // rethrows a bug
       return operations::answer_for(failure, connection_ ? connection_->where() : "");
     }
+  }
+
+  /// Refused if the database has another share of the topics than the configuration says: its rows would be taken for
+  /// those of another database.
+  operations::Answer ask_shard(const operations::Arguments& arguments) {
+    std::string problem;
+    const auto failure = inbox::database_failure_of([&] {
+      const auto recorded = connection_ ? inbox::recorded_shard(*connection_) : std::nullopt;
+      if (!recorded) return;
+      problem =
+          config::recorded_text(settings_.database.schema, {recorded->index, recorded->of}, settings_.shard);
+    });
+    if (!problem.empty()) return {base::ExitCode::configuration, nullptr, problem};
+    if (failure) return operations::answer_for(*failure, connection_->where());
+    return ask(arguments);
   }
 
  private:

@@ -95,7 +95,7 @@ ShardAnswers ask_shards(const Session& session, std::span<const Shard> shards, c
   std::vector<std::future<Answer>> asked;
   for (const Shard& shard : shards) {
     asked.push_back(std::async(std::launch::async, [&quiet, &operation, &arguments, &shard] {
-      return Operator{quiet, operation, shard.settings, nullptr}.ask(arguments);
+      return Operator{quiet, operation, shard.settings, nullptr}.ask_shard(arguments);
     }));
   }
   ShardAnswers out;

@@ -40,6 +40,20 @@ TEST_CASE("with --shards a database that is away is named, and the others are sh
   CHECK_THAT(status.out, ContainsSubstring("1 problem") && ContainsSubstring("shard 1 ("));
 }
 
+TEST_CASE("with --shards a configuration whose database has another share is named, and its rows are not shown") {
+  ListedShards shards;
+  auto wrong = shards.fixture().shards[1]->config;
+  wrong.url = shards.fixture().shards[0]->config.url;
+  wrong.schema = shards.fixture().shards[0]->config.schema;
+  write_file(shards.folder() / ListedShards::file(1), wrong.text());
+  const auto listed = shards.run({"events", "list"});
+  CHECK(listed.status == ExitStatus{78, 0});
+  CHECK_THAT(listed.err, ContainsSubstring("shard 1 (") && ContainsSubstring(ListedShards::file(1)) &&
+                             ContainsSubstring("was first used with shard: {index: 0, of: 2}"));
+  CHECK(shards.answer({"events", "list"}).at("events").size() == 2);
+  CHECK(shards.run({"status"}).status == ExitStatus{78, 0});
+}
+
 TEST_CASE("a list that lacks a database is refused") {
   ListedShards shards;
   write_file(shards.folder() / "shards.yaml", "[" + ListedShards::file(0) + "]\n");
