@@ -32,7 +32,7 @@ std::string uneven_text(const ShardOf& shard, const std::string& topic, int part
   const int next = (partitions / shard.of + 1) * shard.of;
   return "topic " + topic + " has " + std::to_string(partitions) + " partitions, which shard.of (" +
          std::to_string(shard.of) + ") does not divide: when it grows, keys move to other databases; give it " +
-         std::to_string(next) + " partitions while it is empty, or use a topic of its own (sql/shards.md)";
+         std::to_string(next) + " partitions at once, or use a topic of its own (sql/shards.md)";
 }
 
 std::string subscribed_text(const std::string& group, const std::string& member) {

@@ -167,8 +167,9 @@ std::vector<Ingester*> Consumer::ingesters() const {
 
 /// Ends the ingesters. The caller ends the client for queries, without the lock: that may wait for brokers.
 std::shared_ptr<rd_kafka_t> Consumer::take_ingest() {
+  decltype(ingesters_) ended;  // their questions to brokers may take seconds to end, too
   const base::Lock lock{mutex_};
-  ingesters_.clear();
+  ended.swap(ingesters_);
   return std::exchange(query_client_, nullptr);
 }
 

@@ -21,6 +21,8 @@ constexpr std::chrono::milliseconds share_interval = 5s;
 /// A wait must not look like a stall.
 constexpr auto right_beat_interval = 200ms;
 constexpr std::chrono::milliseconds max_broker_patience = 1'000ms;
+/// After so long without an answer of the brokers another instance may have the right, which may hear them.
+constexpr auto longest_silence = 30s;
 
 }  // namespace
 
@@ -60,7 +62,14 @@ void IngestRight::run() {
     const auto failure = inbox::failure_of([&] { take_or_renew(now); });
     if (failure) log_.debug("consumer.ingest_right_unanswered", {{"error", failure->message}});
     if (held_until_ && Clock::now() >= *held_until_) lose(failure ? failure->message : "it was not renewed in time");
-    if (held_until_) find_partitions(now);
+    const auto unasked = inbox::failure_of([&] {
+      if (held_until_) find_partitions(now);
+    });
+    if (unasked) log_.debug("consumer.ingest_right_unanswered", {{"error", unasked->message}});
+    if (held_until_ && is_silent()) {
+      release();
+      lose("the brokers have not answered for 30 s");
+    }
     const auto next = now + (held_until_ ? std::min(settings_.shard.lease / 3, share_interval) : right_ask_interval);
     while (!stopping_ && Clock::now() < next) {
       heartbeat_.beat();
@@ -75,6 +84,7 @@ void IngestRight::take_or_renew(Clock::time_point now) {
   if (held_until_) {
     if (!inbox::renew_ingest_right(connection_, lease_, length)) return lose("another instance has it");
   } else {
+    if (is_silent() && !hears_brokers()) return;
     lease_.fence = base::random_fence();
     if (!inbox::take_ingest_right(connection_, lease_, length)) return;
     log_.info("consumer.ingest_right_taken", {{"index", settings_.shard.index}, {"of", settings_.shard.of}});
@@ -101,11 +111,24 @@ std::chrono::milliseconds IngestRight::patience() const {
   return std::min(max_broker_patience, settings_.shard.lease / 9);
 }
 
+bool IngestRight::is_silent() const { return Clock::now() - heard_ > longest_silence; }
+
+bool IngestRight::hears_brokers() {
+  const auto client = calls_.query_client();
+  return client != nullptr && list_topics(client.get());
+}
+
+base::Result<std::vector<std::string>> IngestRight::list_topics(rd_kafka_t* client) {
+  auto out = kafka::list_topics(client, patience());
+  if (out) heard_ = Clock::now();
+  return out;
+}
+
 /// Also the partitions that a growing topic has got since.
 void IngestRight::find_partitions(Clock::time_point now) {
   const auto client = calls_.query_client();
   if (client == nullptr) return;
-  const auto listed = kafka::list_topics(client.get(), patience());
+  const auto listed = list_topics(client.get());
   if (!listed) return;
   std::set<std::string> names;
   for (const std::string& name : listed.value()) {

@@ -7,9 +7,11 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/heartbeat.hpp"
 #include "base/logger.hpp"
+#include "base/result.hpp"
 #include "base/uuid.hpp"
 #include "base/wake_signal.hpp"
 #include "config/settings.hpp"
@@ -56,6 +58,9 @@ class IngestRight final {
   void release();
   void find_partitions(Clock::time_point now);
   std::string members_text(Clock::time_point now);
+  bool is_silent() const;
+  bool hears_brokers();
+  base::Result<std::vector<std::string>> list_topics(rd_kafka_t* client);
   std::chrono::milliseconds patience() const;
 
   const config::Settings& settings_;
@@ -70,6 +75,7 @@ class IngestRight final {
   // Used by the thread alone.
   inbox::Connection connection_;
   inbox::IngestLease lease_;
+  Clock::time_point heard_ = Clock::now();       ///< the brokers' last answer
   std::optional<Clock::time_point> held_until_;  ///< nullopt: another instance has the right, or none
   Partitions own_;  ///< to read; none without the right
   kafka::RecentMembers members_;

@@ -1,6 +1,8 @@
 #include "kafka/group.hpp"
 
+#include <exception>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -93,14 +95,22 @@ std::optional<std::vector<GroupMember>> RecentMembers::ask(const ClientSettings&
   const base::Lock lock{question_->mutex};
   if (now < next_ || question_->is_running) return question_->answer;
   next_ = now + repeat_after;
-  question_->is_running = true;
-  std::thread{[question = question_, settings, group] {
-    auto members = describe_group(settings, group, recent_timeout);
+  const auto run = [question = question_, settings, group] {
+    std::optional<std::vector<GroupMember>> found;
+    try {
+      if (auto members = describe_group(settings, group, recent_timeout)) found = std::move(members).value();
+    } catch (const std::exception&) {  // no memory or thread: asked again later
+    }
     const base::Lock answered{question->mutex};
-    if (members) question->answer = std::move(members).value();
+    if (found) question->answer = std::move(found);
     question->is_running = false;
     question->ended.notify_all();
-  }}.detach();
+  };
+  try {
+    std::thread{run}.detach();
+    question_->is_running = true;  // the thread waits for the lock before it says that it has ended
+  } catch (const std::system_error&) {  // no thread: asked again later
+  }
   return question_->answer;
 }
 

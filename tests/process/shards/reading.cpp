@@ -83,6 +83,26 @@ TEST_CASE("an instance that stops gives up reading at once, and the group's offs
   CHECK(fixture.kafka.members(fixture.group()).empty());
 }
 
+// fault: the instance that reads for its database does not reach the brokers
+TEST_CASE("a reader that does not hear the brokers gives up the right to an instance that does") {
+  ShardsFixture fixture{2, two_databases()};
+  auto& shard = *fixture.shards[0];
+  ConfigText deaf = shard.config;
+  deaf.brokers = "127.0.0.1:1";
+  DaemonProcess reader{deaf};
+  reader.wait_log("kind=consumer.ingest_right_taken");
+  const auto next = shard.start();
+  const auto other = fixture.shards[1]->start();
+  KeyedLoad load{fixture};
+  next->wait_log("kind=consumer.ingest_right_taken");
+  CHECK(reader.count_in_log("kind=consumer.ingest_right_lost") == 1);
+  load.wait_for_more(500);
+  load.stop();
+  fixture.wait_done(load.produced());
+  CHECK(fixture.misplaced() == "");
+  CHECK(reader.count_in_log("kind=consumer.ingest_right_taken") == 1);
+}
+
 // fault: SIGSTOP of the instance that reads for its database
 TEST_CASE("a suspended reader is replaced, and stores nothing twice when it wakes up") {
   ShardsFixture fixture{2, two_databases()};
