@@ -4,6 +4,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <csignal>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "process/support/application.hpp"
 #include "process/support/daemon_fixture.hpp"
@@ -73,6 +74,9 @@ TEST_CASE("a process that starts after a kill handles the events of its predeces
   CHECK(counts.is_perfect());
   CHECK(successor->count_in_log(has_ended_leases) == 1);
   CHECK(fixture.database.number("select count(*) from inbox.failure") == 0);
+  // `status` counts calls of living processes only.
+  const auto status = nlohmann::json::parse(command(fixture.config, {"status", "--json"}).out);
+  CHECK(status.at("instances").size() == 1);
   // Once for each predecessor.
   REQUIRE(successor->stop() == ExitStatus{0, 0});
   CHECK(fixture.start()->count_in_log(has_ended_leases) == 0);
