@@ -43,6 +43,12 @@ void check_database(const Settings& settings, Reading& reading) {
 
 void check_kafka(const Kafka& kafka, Reading& reading) {
   const std::string key = "kafka.properties";
+  const auto protocol = kafka.properties.find("group.protocol");
+  if (!kafka.instance_id.empty() && protocol != kafka.properties.end() && protocol->second == "consumer") {
+    complain(reading, {"kafka.instance_id", key + ".group.protocol"},
+             "not with group.protocol: consumer, where the brokers refuse a restarted process until the session of the "
+             "process before has ended; remove this key");
+  }
   if (const auto problem = missing_mechanism(kafka.properties)) {
     complain(reading, {key + ".sasl.oauthbearer.token.file", key + ".sasl.username", key + ".sasl.password"}, *problem);
   }
