@@ -38,8 +38,7 @@ revoke insert, update, delete, truncate, references, trigger on all tables in sc
 from :"ingest", :"worker", :"reader";
 -- Filters begin with their secret key: who knows it may choose ids that all filters take for known.
 select format(v.statement, :'schema', :'reader')
-from (values ('revoke select on %1$I.ledger_filter, %1$I.ledger_generation from %2$I'),
-             ('grant select (generation, began_at, frozen_at, shards, tops) on %1$I.ledger_generation to %2$I'),
+from (values ('revoke select on %1$I.ledger_filter from %2$I'),
              ('grant select (part, parts, digest) on %1$I.ledger_filter to %2$I')) v(statement)
 where exists (
   select from pg_class c where c.relnamespace = (:'schema')::regnamespace and c.relname = 'ledger_filter') \gexec

@@ -17,6 +17,4 @@ left join lateral (
   left join inbox.shard s on s.source = 'kafka' and s.topic = r.topic and s.partition = r.partition
   where r.instance_id = i.instance_id and r.read_at > clock_timestamp() - interval '15 s') reads on true
 where i.stopped_at is null and i.last_seen_at > clock_timestamp() - interval '1 day'
-  and not exists (  -- killed: a successor has ended its leases
-    select from inbox.instance n where n.instance_id = i.successor and n.started_at >= i.last_seen_at)
 order by i.last_seen_at desc limit 100

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/uuid.hpp"
 #include "inbox/answer.hpp"
 #include "inbox/database_error.hpp"
 
@@ -104,7 +105,7 @@ bool Generations::load_or_make(const inbox::StoredGeneration& generation) {
     return true;
   }
   making_ = std::make_unique<Making>(
-      Making{generation, std::make_shared<inbox::IdFilter>(filters_.hash_key().value_or(key), max_ids(generation)), 0});
+      Making{generation, std::make_shared<inbox::IdFilter>(filters_.hash_key().value_or(base::random_fence()), max_ids(generation)), 0});
   return true;
 }
 

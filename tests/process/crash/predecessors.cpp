@@ -76,7 +76,7 @@ TEST_CASE("a process that starts after a kill handles the events of its predeces
   CHECK(fixture.database.number("select count(*) from inbox.failure") == 0);
   // `status` counts calls of living processes only.
   const auto status = nlohmann::json::parse(command(fixture.config, {"status", "--json"}).out);
-  CHECK(status.at("instances").size() == 1);
+  CHECK(status.at("handlers").at(0).at("concurrency") == 2);
   // Once for each predecessor.
   REQUIRE(successor->stop() == ExitStatus{0, 0});
   CHECK(fixture.start()->count_in_log(has_ended_leases) == 0);
