@@ -104,8 +104,9 @@ bool Generations::load_or_make(const inbox::StoredGeneration& generation) {
     }
     return true;
   }
+  const std::int64_t hash_key = filters_.hash_key().value_or(base::random_fence());
   making_ = std::make_unique<Making>(
-      Making{generation, std::make_shared<inbox::IdFilter>(filters_.hash_key().value_or(base::random_fence()), max_ids(generation)), 0});
+      Making{generation, std::make_shared<inbox::IdFilter>(hash_key, max_ids(generation)), 0});
   return true;
 }
 
