@@ -90,7 +90,7 @@ void advise(const Load& load, Capacity& out) {
   }
   if (out.filters > filters_of_many_ids) {
     out.advice.push_back("measure with your ids: at 100 million random ids a database stores 0.6 to 0.8 of the rate of "
-                         "an empty ledger, at a billion half (tests/bench/README.md)");
+                         "an empty ledger, at a billion 0.5 to 0.7 (tests/bench/README.md)");
   }
   if (out.filters > most_filters) {
     out.advice.push_back("a shorter retention.ledger, or more databases: filters of more than 64GiB are not possible, "
