@@ -70,7 +70,8 @@ void add_kafka(std::vector<Row<Settings>>& rows) {
                                          "takes over at once what the process before had leased; none: a new name at "
                                          "each start. Living processes must not share it: brokers shut out the older "
                                          "one, which ends, and calls that it runs on another machine may run twice "
-                                         "outside the database; the newer one's log names it."),
+                                         "outside the database; the newer one's log names it. Refused with "
+                                         "group.protocol: consumer."),
                                     "^[a-zA-Z0-9._-]{1,249}$", "a name of letters, digits, '.', '_' and '-'")),
       &Kafka::instance_id);
   add(example("prod", shaped(name("kafka.namespace",

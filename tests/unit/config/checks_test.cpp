@@ -492,13 +492,3 @@ TEST_CASE("databases that share topics read Kafka without membership, so a membe
                            "shard: {index: 0, of: 2}\n")),
              ContainsSubstring("kafka.instance_id: no effect with shard.of"));
 }
-
-TEST_CASE("kafka.instance_id is refused with the newer group protocol, in which brokers refuse a restarted process") {
-  const std::string named = replaced(needed, "group: inboxd", "group: inboxd, instance_id: a");
-  const auto with = [&](const std::string& protocol) {
-    const std::string both = "instance_id: a, properties: {group.protocol: " + protocol + "}";
-    return problems(load(replaced(named, "instance_id: a", both)));
-  };
-  CHECK_THAT(with("consumer"), ContainsSubstring("kafka.instance_id: not with group.protocol: consumer"));
-  CHECK(with("classic").empty());
-}

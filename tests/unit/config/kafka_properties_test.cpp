@@ -147,3 +147,13 @@ TEST_CASE("nested properties are refused, because their names have dots") {
       problems(load(replaced(needed, "kafka: {", "kafka: {properties: {security: {protocol: ssl}}, "))),
       ContainsSubstring("kafka.properties.security: a property is one value under a dotted name"));
 }
+
+TEST_CASE("kafka.instance_id is refused with the newer group protocol, in which brokers refuse a restarted process") {
+  const std::string named = replaced(needed, "group: inboxd", "group: inboxd, instance_id: a");
+  const auto with = [&](const std::string& protocol) {
+    const std::string both = "instance_id: a, properties: {group.protocol: " + protocol + "}";
+    return problems(load(replaced(named, "instance_id: a", both)));
+  };
+  CHECK_THAT(with("consumer"), ContainsSubstring("kafka.instance_id: not with group.protocol: consumer"));
+  CHECK(with("classic").empty());
+}
